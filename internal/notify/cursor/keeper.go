@@ -58,38 +58,46 @@ const (
 // TakePlace holds the place, unless another server does. An endpoint that is new begins with
 // what happens from now on. Errors: notify.ErrHeld, and those of the store.
 func (k *Keeper) TakePlace(ctx context.Context) (notify.Place, error) {
+	began := time.Now()
+	head, err := k.opts.Store.Head(ctx, ThreadName(k.opts.Endpoint))
+	isNew := errors.Is(err, checkpoint.ErrThreadNotFound)
+	switch {
+	case isNew:
+		head = newHead(k.opts.Endpoint, head.Now)
+	case err != nil:
+		return notify.Place{}, err
+	case k.isHeldByOther(&head):
+		return notify.Place{}, notify.ErrHeld
+	}
 	latest, err := k.opts.Store.LatestChange(ctx)
 	if err != nil {
 		return notify.Place{}, err
 	}
-	began := time.Now()
-	head, err := k.opts.Store.Head(ctx, ThreadName(k.opts.Endpoint))
-	k.read = began
-	if errors.Is(err, checkpoint.ErrThreadNotFound) {
-		now := head.Now
-		if now.IsZero() {
-			now = time.Now()
+	p := notify.Place{Change: latest, Whole: head.Now}
+	if !isNew {
+		if p, err = readPlace(&head); err != nil {
+			return p, err
 		}
-		k.head = checkpoint.Head{
-			Thread: ThreadName(k.opts.Endpoint), LogID: rand.Text(), State: checkpoint.ThreadIdle, Created: now, Now: now,
-		}
-		p := notify.Place{Change: latest, Whole: now}
-		return p, k.put(ctx, p, k.opts.Server)
+		p.Change = min(p.Change, latest) // a store that has lost its newest changes gives their numbers again
 	}
-	if err != nil {
-		return notify.Place{}, err
-	}
-	until, _ := time.Parse(time.RFC3339Nano, head.Metadata[keyUntil]) // 0 has ended
-	if holder := head.Metadata[keyServer]; k.opts.IsShared && holder != "" && holder != k.opts.Server && until.After(head.Now) {
-		return notify.Place{}, notify.ErrHeld
-	}
-	p, err := readPlace(&head)
-	if err != nil {
-		return p, err
-	}
-	p.Change = min(p.Change, latest) // a store that has lost its newest changes gives their numbers again
-	k.head = head
+	k.head, k.read = head, began
 	return p, k.put(ctx, p, k.opts.Server)
+}
+
+// newHead returns the head of a thread that is not there yet. now is the time of the store, zero =
+// not known.
+func newHead(endpoint string, now time.Time) checkpoint.Head {
+	if now.IsZero() {
+		now = time.Now()
+	}
+	return checkpoint.Head{Thread: ThreadName(endpoint), LogID: rand.Text(), State: checkpoint.ThreadIdle, Created: now, Now: now}
+}
+
+// isHeldByOther reports whether another server holds the place.
+func (k *Keeper) isHeldByOther(head *checkpoint.Head) bool {
+	holder := head.Metadata[keyServer]
+	until, _ := time.Parse(time.RFC3339Nano, head.Metadata[keyUntil]) // zero has ended
+	return k.opts.IsShared && holder != "" && holder != k.opts.Server && until.After(head.Now)
 }
 
 // SavePlace stores the place. Errors: notify.ErrHeld, and those of the store.
@@ -106,7 +114,8 @@ func (k *Keeper) put(ctx context.Context, p notify.Place, server string) error {
 	if !errors.Is(err, checkpoint.ErrConflict) {
 		return err
 	}
-	// An earlier change of this server, whose answer was lost, is no other server.
+	// An earlier change of this server, whose answer was lost, is no other server. A head from
+	// before is one: the store has lost its newest changes, and the place is beyond it.
 	began := time.Now()
 	head, err := k.opts.Store.Head(ctx, k.head.Thread)
 	switch {
@@ -114,7 +123,7 @@ func (k *Keeper) put(ctx context.Context, p notify.Place, server string) error {
 		return notify.ErrHeld
 	case err != nil:
 		return err
-	case head.LogID != k.head.LogID || head.Metadata[keyServer] != k.opts.Server:
+	case head.LogID != k.head.LogID, head.Metadata[keyServer] != k.opts.Server, head.Revision < k.head.Revision:
 		return notify.ErrHeld
 	}
 	k.head, k.read = head, began

@@ -120,6 +120,25 @@ func TestAPlaceIsNotBeyondTheStore(t *testing.T) {
 	require.Zero(t, p.Change)
 }
 
+func TestAStoreThatHasLostChangesEndsTheHold(t *testing.T) {
+	s := memory.New(memory.Options{})
+	one := newKeeper(s, "one", time.Minute)
+	p, err := one.TakePlace(t.Context())
+	require.NoError(t, err)
+	earlier, err := s.Head(t.Context(), cursor.ThreadName("mail"))
+	require.NoError(t, err)
+	p.Change = 7
+	require.NoError(t, one.SavePlace(t.Context(), p))
+	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: earlier.Thread, Expect: earlier.Revision + 1, Delete: true})
+	require.NoError(t, err)
+	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: earlier.Thread, Head: earlier})
+	require.NoError(t, err)
+	require.ErrorIs(t, one.SavePlace(t.Context(), p), notify.ErrHeld)
+	p, err = one.TakePlace(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, p.Change)
+}
+
 // lossy loses the answers of some changes that it makes.
 type lossy struct {
 	checkpoint.Store
