@@ -101,16 +101,23 @@ func (m *mailer) deliver(conn net.Conn, to []string, text []byte) error {
 	return c.Quit()
 }
 
-// findRecipients returns the mail addresses that a question names, or the others.
-func (m *mailer) findRecipients(e *event) (to []string) {
+// findRecipients returns the mail addresses that an entry names, or else its question, or else the
+// others.
+func (m *mailer) findRecipients(e *event) []string {
 	q := &e.Data.Interrupt
-	for _, name := range slices.Concat(e.Data.Entry.Users, q.People.Users, q.Assignees) {
+	for _, names := range [][]string{e.Data.Entry.Users, slices.Concat(q.People.Users, q.Assignees)} {
+		if to := findAddresses(names); len(to) > 0 {
+			return to
+		}
+	}
+	return m.others
+}
+
+func findAddresses(names []string) (to []string) {
+	for _, name := range names {
 		if a, err := mail.ParseAddress(name); err == nil && !slices.Contains(to, a.Address) {
 			to = append(to, a.Address)
 		}
-	}
-	if len(to) == 0 {
-		return m.others
 	}
 	return to
 }

@@ -131,8 +131,12 @@ func post(t *testing.T, to, body string, at time.Time) int {
 }
 
 func eventText(kind, assignees, message string) string {
+	users := ""
+	if kind == "reminded" {
+		users = `"users":["eva@example.com"]`
+	}
 	return `{"id":"order-7/q/1","type":"dev.graphd.interrupt.` + kind + `","subject":"q","time":"2026-11-27T08:00:00Z","data":{"interrupt":{` +
-		`"threadId":"order-7","graph":"refund","message":"` + message + `","assignees":[` + assignees + `]},"entry":{}}}`
+		`"threadId":"order-7","graph":"refund","message":"` + message + `","assignees":[` + assignees + `]},"entry":{` + users + `}}}`
 }
 
 func TestAQuestionIsAMail(t *testing.T) {
@@ -159,6 +163,16 @@ func TestAQuestionIsAMail(t *testing.T) {
 		if !strings.Contains(m.text, "graphd inbox show order-7 --interrupt q") {
 			t.Error(m.text)
 		}
+	}
+}
+
+func TestAReminderIsForThoseWhomItNames(t *testing.T) {
+	s, endpoint := startMail(t)
+	if got := post(t, endpoint.URL, eventText("reminded", `"ana@example.com"`, "Refund 120?"), time.Now()); got != http.StatusNoContent {
+		t.Fatal(got)
+	}
+	if m := s.wait(t); !slices.Equal(m.to, []string{"eva@example.com"}) {
+		t.Error(m.to)
 	}
 }
 

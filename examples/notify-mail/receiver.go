@@ -69,7 +69,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	switch strings.TrimPrefix(e.Type, "dev.graphd.interrupt.") {
-	case "asked", "reminded", "escalated":
+	case "asked", "reminded", "escalated", "delegated":
 		if err := r.send(req.Context(), &e); err != nil {
 			slog.Error("no mail", "event", e.ID, "error", err)
 			http.Error(w, "the mail server does not take it", http.StatusServiceUnavailable)

@@ -53,7 +53,7 @@ const (
 // Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{
-		Asked, Voted, Answered, Used, Expired, Cancelled, Superseded, Claimed, Released, Commented, Changed, Copied, Reminded, Escalated, Retracted,
+		Asked, Voted, Answered, Used, Expired, Cancelled, Superseded, Claimed, Released, Commented, Changed, Copied, Reminded, Escalated, Delegated, Retracted,
 	}
 }
 
