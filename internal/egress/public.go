@@ -75,7 +75,8 @@ func isPublic(addr netip.Addr) bool {
 	return true
 }
 
-// localPrefixes are the addresses beside those of netip.Addr.IsPrivate that are not for the Internet.
+// localPrefixes are further addresses that are not for the Internet, beside those of
+// netip.Addr.IsPrivate.
 func localPrefixes() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"),

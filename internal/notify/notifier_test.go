@@ -115,6 +115,7 @@ func TestAnEndpointIsDownForTwoDaysAndServersRestart(t *testing.T) {
 		s := w.start(mail, r)
 		wait(time.Second)
 		r.refuseBy(refuseAll)
+		began := time.Now()
 		for i := range 3 {
 			for j := range 40 {
 				thread := fmt.Sprintf("t%d-%d", i, j)
@@ -128,7 +129,7 @@ func TestAnEndpointIsDownForTwoDaysAndServersRestart(t *testing.T) {
 			}
 		}
 		require.Empty(t, r.all())
-		require.WithinDuration(t, time.Now().Add(-48*time.Hour), s.OldestUnsent(), time.Hour)
+		require.True(t, began.Equal(s.OldestUnsent()))
 		r.refuseBy(nil)
 		wait(3 * time.Hour)
 		for i := range 3 {

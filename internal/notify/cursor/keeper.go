@@ -78,7 +78,8 @@ func (k *Keeper) TakePlace(ctx context.Context) (notify.Place, error) {
 		if p, err = readPlace(&head); err != nil {
 			return p, err
 		}
-		p.Change = min(p.Change, latest) // a store that has lost its newest changes gives their numbers again
+		// A store that has lost its newest changes gives their numbers again.
+		p.Change = min(p.Change, latest)
 	}
 	k.head, k.read = head, began
 	return p, k.put(ctx, p, k.opts.Server)

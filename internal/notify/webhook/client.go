@@ -79,7 +79,8 @@ func (c *Client) SendEvent(ctx context.Context, e *notify.Event) error {
 	if err != nil {
 		return withoutURL(err)
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, MaxAnswerBytes)) // the status counts; what is read lets the connection be used again
+	// The status counts. What is read lets the connection be used again.
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, MaxAnswerBytes))
 	_ = resp.Body.Close()
 	switch status := resp.StatusCode; {
 	case status >= 200 && status <= 299:
