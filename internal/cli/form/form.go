@@ -35,24 +35,30 @@ type Field struct {
 	IsRequired  bool
 }
 
-// formCase has the further demands when a field has a value.
-type formCase struct {
-	field, value string
-	then         Form
-	demands      []string // names of fields that must be there then
-}
-
 // ParseSchema reads a JSON Schema as far as people need it.
 func ParseSchema(schema string) Form {
 	f := parseFormWithin(schema, maxFormDepth)
 	_, isOther := jsontext.MembersByKey(schema)["$schema"]
-	for i := range f.fields {
-		// Alone such a schema means something else.
-		if field := &f.fields[i]; isOther || strings.Contains(field.Schema, `"$ref"`) || strings.Contains(field.Schema, `"$dynamicRef"`) {
-			field.Schema = ""
+	forgetSchemas(f, isOther)
+	return f
+}
+
+// forgetSchemas forgets the schemas of those fields that mean something else alone: all, or
+// those that refer to other parts of the whole.
+func forgetSchemas(f Form, all bool) {
+	forget := func(fields []Field) {
+		for i := range fields {
+			field := &fields[i]
+			if all || strings.Contains(field.Schema, `"$ref"`) || strings.Contains(field.Schema, `"$dynamicRef"`) {
+				field.Schema = ""
+			}
+			forgetSchemas(field.Form, all)
 		}
 	}
-	return f
+	forget(f.fields)
+	for _, c := range f.cases {
+		forget(c.then.fields)
+	}
 }
 
 // maxFormDepth is the depth to which a schema is read.
@@ -143,29 +149,6 @@ func parseFormFields(parts map[string]string, depth int) []Field {
 		})
 	}
 	return fields
-}
-
-// parseFormCases reads an if that tests one value of one field.
-func parseFormCases(parts map[string]string, depth int) []formCase {
-	var cases []formCase
-	var then *Form
-	tested := jsontext.SplitObject(jsontext.MembersByKey(parts["if"])["properties"])
-	for _, m := range tested {
-		value, ok := jsontext.MembersByKey(m.Value)["const"]
-		if !ok {
-			continue
-		}
-		if then == nil { // once: there may be many values, on each level
-			f := parseFormWithin(parts["then"], depth-1)
-			then = &f
-		}
-		c := formCase{field: m.Key, value: jsontext.CompactText(value), then: *then}
-		if len(tested) == 1 { // several values only count together
-			c.demands = unquoteAll(jsontext.SplitArray(jsontext.MembersByKey(parts["then"])["required"]))
-		}
-		cases = append(cases, c)
-	}
-	return cases
 }
 
 // sampleList returns a list that is long enough.
@@ -267,49 +250,6 @@ func (f Form) sampleAnswer() string {
 		return "true"
 	}
 	return f.sampleObject()
-}
-
-// sampleObject returns an object with the required fields. It chooses values that
-// make no further fields required, if there are such.
-func (f Form) sampleObject() string {
-	var list []jsontext.Member
-	var more []Field
-	for _, field := range f.fields {
-		if !field.IsRequired {
-			continue
-		}
-		value, then := f.fieldSample(field)
-		more = append(more, then...)
-		list = append(list, jsontext.Member{Key: field.Name, Value: value})
-	}
-	for _, field := range more {
-		if field.IsRequired && !slices.ContainsFunc(f.fields, func(o Field) bool { return o.IsRequired && o.Name == field.Name }) {
-			list = append(list, jsontext.Member{Key: field.Name, Value: field.sampleAnswer()})
-		}
-	}
-	return jsontext.JoinObject(list)
-}
-
-// fieldSample returns an example of a field, and the fields that it makes required.
-func (f Form) fieldSample(field Field) (value string, then []Field) {
-	if field.typeText == "" && len(field.choices) == 0 && len(field.fields) == 0 && field.sample == "" {
-		return `"..."`, nil
-	}
-	held := func(value string) []Field {
-		for _, c := range f.cases {
-			if c.field == field.Name && c.value == value {
-				return c.then.fields
-			}
-		}
-		return nil
-	}
-	for _, value := range field.choices {
-		if held(value) == nil {
-			return value, nil
-		}
-	}
-	value = field.sampleAnswer()
-	return value, held(value)
 }
 
 // unquoteAll returns JSON strings without their quotes.

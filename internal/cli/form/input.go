@@ -34,14 +34,6 @@ func (f Form) FieldNamed(name string) Field {
 	return Field{Name: name}
 }
 
-// IsDemanded reports whether a field must be there when another one has a value, JSON.
-func (f Form) IsDemanded(name, other, value string) bool {
-	value = jsontext.CompactText(value)
-	return slices.ContainsFunc(f.cases, func(c formCase) bool {
-		return c.field == other && c.value == value && slices.Contains(c.demands, name)
-	})
-}
-
 // isAny reports whether the form knows nothing of the answer.
 func (f Form) isAny() bool {
 	return f.isUnknown || len(f.choices) == 0 && f.typeText == "" && f.sample == "" && len(f.fields) == 0
@@ -55,6 +47,12 @@ func (f Form) IsText() bool { return f.typeText == textType && len(f.choices) ==
 
 // IsObject reports whether the answer may be an object.
 func (f Form) IsObject() bool { return f.isAlternative || f.typeText == "" && len(f.choices) == 0 }
+
+// IsNested reports whether the answer is an object with known fields and nothing else.
+func (f Form) IsNested() bool { return len(f.Fields()) > 0 && !f.isAlternative }
+
+// IsConstant reports whether the answer is one known value and nothing else.
+func (f Form) IsConstant() bool { return f.HasChoices() && len(f.choices) == 1 }
 
 // IsNumbered reports whether a choice may be named by its number, from 1. Choices that are
 // numbers themselves are not.

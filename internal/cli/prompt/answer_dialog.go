@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,33 +14,23 @@ import (
 // answerDialog asks for the fields of one answer.
 type answerDialog struct {
 	*Prompter
+	*answerFields
 
-	form   form.Form
-	fields []form.Field
-	values []string // JSON of each field, "" = none
-	// isMissing are fields that the schema demands because of other fields.
-	isMissing []bool
-	drafts    map[int]string // of the editor, which were refused
+	drafts map[int]string // of the editor, which were refused
 	// isTyped is set while every value was typed as it is sent.
 	isTyped bool
 }
 
 func newAnswerDialog(p *Prompter, f form.Form) *answerDialog {
-	d := &answerDialog{Prompter: p, form: f, drafts: make(map[int]string), isTyped: true}
-	for _, field := range f.Fields() {
-		d.addField(field)
+	return &answerDialog{
+		Prompter: p, answerFields: newAnswerFields(f), drafts: make(map[int]string), isTyped: true,
 	}
-	return d
-}
-
-func (d *answerDialog) addField(field form.Field) {
-	d.fields, d.values, d.isMissing = append(d.fields, field), append(d.values, ""), append(d.isMissing, false)
 }
 
 // askFields asks for the fields until they make an answer that fits the schema, and shows it
 // before it returns it. Errors: ErrNoAnswer, and those of the output.
 func (d *answerDialog) askFields(ctx context.Context) (string, error) {
-	if len(d.fields) > 1 {
+	if len(d.list) > 1 {
 		d.PrintLine("  %s", d.Colorize(output.Dim, "field by field; :help tells what else may be typed"))
 	}
 	which := d.allFields()
@@ -59,11 +48,11 @@ func (d *answerDialog) askFields(ctx context.Context) (string, error) {
 			which = d.allFields()
 			continue
 		}
-		answer = d.joinFields()
+		answer = d.joinObject(topLevel)
 		if which = d.askAgain(d.findViolations(ctx, d.form, answer)); len(which) > 0 {
 			continue
 		}
-		if len(d.fields) == 1 && d.isTyped {
+		if d.isTyped && len(d.form.Fields()) == 1 && len(d.listRows()) == 1 {
 			return answer, nil
 		}
 		yes, err := d.confirmFields(ctx, answer)
@@ -77,66 +66,15 @@ func (d *answerDialog) askFields(ctx context.Context) (string, error) {
 	}
 }
 
-// confirmFields shows an answer field by field, and asks whether to send it.
-func (d *answerDialog) confirmFields(ctx context.Context, answer string) (bool, error) {
-	widest, isEmpty := 0, true
-	for i, field := range d.fields {
-		if d.values[i] != "" {
-			widest, isEmpty = max(widest, len(field.Name)), false
-		}
-	}
-	if isEmpty {
-		return d.confirmSending(ctx, answer)
-	}
-	d.PrintLine("  your answer")
-	for i, field := range d.fields {
-		if d.values[i] != "" {
-			d.printField(field, d.values[i], widest)
-		}
-	}
-	return d.confirm(ctx, "  send it? [y/n] ")
-}
-
-// printField prints the value of a field: a text as it was typed, with a bar before each of
-// several lines, and any other value as JSON.
-func (d *answerDialog) printField(field form.Field, value string, widest int) {
-	text := jsontext.CompactText(value)
-	if plain, ok := jsontext.UnquoteString(value); ok && plain != "" && (field.IsText() || field.HasChoices()) {
-		text = plain
-	}
-	name := "    " + field.Name + strings.Repeat(" ", widest-len(field.Name))
-	if !strings.Contains(text, "\n") {
-		d.PrintLine("%s  %s", name, text)
-		return
-	}
-	d.PrintLine("%s", strings.TrimRight(name, " "))
-	for line := range strings.Lines(text) {
-		d.PrintLine("      | %s", strings.TrimRight(line, "\r\n"))
-	}
-}
-
 // allFields returns all fields, to be asked for from the first one on. What they demand of each
 // other is found out anew, and which fields that adds.
 func (d *answerDialog) allFields() []int {
-	own := len(d.form.Fields())
-	d.fields, d.values, d.isMissing = d.fields[:own], d.values[:own], d.isMissing[:own]
-	clear(d.isMissing)
-	all := make([]int, len(d.fields))
+	d.restart()
+	all := make([]int, len(d.list))
 	for i := range all {
 		all[i] = i
 	}
 	return all
-}
-
-// joinFields returns the answer that the fields make.
-func (d *answerDialog) joinFields() string {
-	var list []jsontext.Member
-	for i, field := range d.fields {
-		if d.values[i] != "" {
-			list = append(list, jsontext.Member{Key: field.Name, Value: jsontext.CompactText(d.values[i])})
-		}
-	}
-	return jsontext.JoinObject(list)
 }
 
 // askAgain prints what is wrong with an answer, and returns the fields to ask for again: those
@@ -145,21 +83,14 @@ func (d *answerDialog) askAgain(wrong []runtime.Violation) []int {
 	var which []int
 	d.printViolations(wrong)
 	for _, v := range wrong {
-		path := strings.Split(v.Field, "/")
-		if len(path) < 2 {
+		found := d.findPlace(v.Field)
+		if len(found) == 0 {
 			return d.allFields()
 		}
-		name := strings.ReplaceAll(strings.ReplaceAll(path[1], "~1", "/"), "~0", "~")
-		i := slices.IndexFunc(d.fields, func(f form.Field) bool { return f.Name == name })
-		if i < 0 {
-			added := d.form.FieldNamed(name)
-			added.IsRequired = false // it is while the schema says so
-			d.addField(added)
-			i = len(d.fields) - 1
-		}
-		d.isMissing[i] = d.isMissing[i] || d.values[i] == ""
-		if !slices.Contains(which, i) {
-			which = append(which, i)
+		for _, i := range found {
+			if !slices.Contains(which, i) {
+				which = append(which, i)
+			}
 		}
 	}
 	return which
@@ -191,7 +122,7 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 	isDone := false
 	for at := 0; at < len(which); {
 		i := which[at]
-		if isDone && (d.values[i] != "" || !d.isRequired(i)) {
+		if !d.isAsked(i) || isDone && (d.list[i].value != "" || !d.isRequired(i)) {
 			at++
 			continue
 		}
@@ -202,11 +133,7 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 		switch line {
 		case backCommand:
 			isDone = false
-			if at == 0 { // the field before is none of those that were wrong
-				which = d.allFields()
-				at = min(i, len(which))
-			}
-			at = max(0, at-1)
+			which, at = d.stepBack(which, at)
 		case doneCommand:
 			isDone, d.isTyped = true, false
 		case jsonCommand:
@@ -222,7 +149,7 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 		case helpCommand:
 			d.printLines(helpText)
 		default:
-			if at == 0 && d.isWholeAnswer(i, line) {
+			if d.askedBefore(which, at) < 0 && d.isWholeAnswer(i, line) {
 				return line, nil
 			}
 			if err := d.takeField(ctx, i, line); err != nil {
@@ -235,117 +162,27 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 	return "", nil
 }
 
-func (d *answerDialog) isRequired(i int) bool {
-	if d.fields[i].IsRequired || d.isMissing[i] {
-		return true
+// stepBack returns the fields to ask for, and the place of the one before.
+func (d *answerDialog) stepBack(which []int, at int) ([]int, int) {
+	if before := d.askedBefore(which, at); before >= 0 {
+		return which, before
 	}
-	for other, value := range d.values {
-		if value != "" && d.form.IsDemanded(d.fields[i].Name, d.fields[other].Name, value) {
-			return true
-		}
-	}
-	return false
+	i := which[at] // the field before is none of those that were wrong
+	all := d.allFields()
+	return all, max(0, d.askedBefore(all, min(i, len(all))))
 }
 
-// currentValue returns what an empty line means for a field, "" = nothing.
-func (d *answerDialog) currentValue(i int) string {
-	if d.values[i] != "" {
-		return d.values[i]
+// askedBefore returns the place of the field that was asked for before another one, -1 for the
+// first one.
+func (d *answerDialog) askedBefore(which []int, at int) int {
+	for at--; at >= 0 && !d.isAsked(which[at]); at-- {
 	}
-	return jsontext.CompactText(d.fields[i].Default)
-}
-
-func (d *answerDialog) describeField(i int) string {
-	field := d.fields[i]
-	if field.Description != "" {
-		d.PrintLine("  %s", d.Colorize(output.Dim, field.Description))
-	}
-	name := "  " + field.Name
-	if !d.isRequired(i) {
-		name += ", optional"
-	}
-	current := d.currentValue(i)
-	if text, ok := jsontext.UnquoteString(current); ok && text != "" {
-		first, further, _ := strings.Cut(text, "\n")
-		if current = first; further != "" {
-			current += " …"
-		}
-	}
-	return describePrompt(name, field.Form, current)
-}
-
-// editField lets the person write a field in an editor: a text as it is, any other value as
-// JSON.
-func (d *answerDialog) editField(ctx context.Context, i int) error {
-	current := d.currentValue(i)
-	if text, ok := jsontext.UnquoteString(current); ok {
-		current = text
-	} else {
-		current = string(jsontext.IndentText([]byte(current)))
-	}
-	if draft, ok := d.drafts[i]; ok {
-		current = draft
-	}
-	text, err := d.editDraft(ctx, current)
-	if err != nil {
-		return err
-	}
-	d.drafts[i] = text // it is not lost when it is refused
-	value := ""
-	if text != "" {
-		if value, err = parseEdited(d.fields[i].Form, text); err != nil {
-			return err
-		}
-	}
-	if err := d.storeField(ctx, i, value); err != nil {
-		return err
-	}
-	delete(d.drafts, i)
-	d.isTyped = false
-	return nil
-}
-
-// takeField takes what was typed for a field. The error says what would be right; the field
-// is as before then.
-func (d *answerDialog) takeField(ctx context.Context, i int, line string) error {
-	field := d.fields[i]
-	value := ""
-	switch {
-	case line == "":
-		value, d.isTyped = d.currentValue(i), false
-	case line == skipCommand:
-		d.isTyped = false
-	case strings.HasPrefix(line, ":"):
-		return unknownCommandError(line)
-	default:
-		var err error
-		if value, err = field.ParseInput(line); err != nil {
-			return err
-		}
-		_, isText := jsontext.UnquoteString(value)
-		d.isTyped = d.isTyped && (!isText || field.HasChoices() || line == value)
-	}
-	return d.storeField(ctx, i, value)
-}
-
-// storeField checks the value of a field and keeps it; "" leaves the field out.
-func (d *answerDialog) storeField(ctx context.Context, i int, value string) error {
-	field := d.fields[i]
-	if value == "" && d.isRequired(i) {
-		return fmt.Errorf("%s is required", field.Name)
-	}
-	if value != "" {
-		for _, v := range d.findViolations(ctx, field.Form, value) {
-			return fmt.Errorf("%s", strings.TrimSpace(strings.TrimPrefix(v.Field, "/")+" "+v.Description))
-		}
-	}
-	d.values[i] = value
-	return nil
+	return at
 }
 
 // isWholeAnswer reports whether a line is the whole answer and no value of the field.
 func (d *answerDialog) isWholeAnswer(i int, line string) bool {
-	return strings.HasPrefix(line, "{") && jsontext.CheckValue(line) == nil && !d.fields[i].IsObject()
+	return strings.HasPrefix(line, "{") && jsontext.CheckValue(line) == nil && !d.list[i].IsObject()
 }
 
 // askWhole asks for the whole answer as JSON.

@@ -1,0 +1,149 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
+	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/visible"
+)
+
+// describeField prints what a field is, and returns the prompt for it.
+func (d *answerDialog) describeField(i int) string {
+	field := &d.list[i]
+	if up := field.parent; up == i-1 && up != topLevel && !d.isAsked(up) {
+		d.printDescription(up)
+	}
+	d.printDescription(i)
+	if field.isByParts {
+		return d.describeObject(i)
+	}
+	name := "  " + field.path
+	if !d.isRequired(i) {
+		name += ", optional"
+	}
+	current := d.currentValue(i)
+	if text, ok := jsontext.UnquoteString(current); ok && text != "" {
+		first, further, _ := strings.Cut(text, "\n")
+		if current = first; further != "" {
+			current += " …"
+		}
+	}
+	return describePrompt(name, field.Form, current)
+}
+
+func (d *answerDialog) printDescription(i int) {
+	if text := d.list[i].Description; text != "" {
+		d.PrintLine("  %s", d.Colorize(output.Dim, text))
+	}
+}
+
+// describeObject asks whether to fill in an object.
+func (d *answerDialog) describeObject(i int) string {
+	field := &d.list[i]
+	text, current := "  "+field.path+", optional: fill it in (yes or no)", d.currentValue(i)
+	if field.value != "" {
+		current = "yes"
+	}
+	if current != "" {
+		text += " [" + visible.Brief(current, maxShownValue) + "]"
+	}
+	return text + "> "
+}
+
+// editField lets the person write a field in an editor: a text as it is, any other value as
+// JSON.
+func (d *answerDialog) editField(ctx context.Context, i int) error {
+	current := d.currentValue(i)
+	if text, ok := jsontext.UnquoteString(current); ok {
+		current = text
+	} else {
+		current = string(jsontext.IndentText([]byte(current)))
+	}
+	if draft, ok := d.drafts[i]; ok {
+		current = draft
+	}
+	text, err := d.editDraft(ctx, current)
+	if err != nil {
+		return err
+	}
+	d.drafts[i] = text // it is not lost when it is refused
+	value := ""
+	if text != "" {
+		if value, err = parseEdited(d.list[i].Form, text); err != nil {
+			return err
+		}
+	}
+	if err := d.storeField(ctx, i, value); err != nil {
+		return err
+	}
+	delete(d.drafts, i)
+	d.isTyped = false
+	return nil
+}
+
+// takeField takes what was typed for a field. The error says what would be right; the field
+// is as before then.
+func (d *answerDialog) takeField(ctx context.Context, i int, line string) error {
+	field := &d.list[i]
+	value := ""
+	switch {
+	case line == "":
+		value, d.isTyped = d.currentValue(i), false
+	case line == skipCommand:
+		d.isTyped = false
+	case strings.HasPrefix(line, ":"):
+		return unknownCommandError(line)
+	case field.isByParts && d.takeYesNo(i, line):
+		return nil
+	default:
+		text, isLiteral, err := parseTyped(field.Form, line)
+		if err != nil && field.isByParts {
+			return errNoObject
+		}
+		if err != nil {
+			return err
+		}
+		value, d.isTyped = text, d.isTyped && isLiteral
+	}
+	return d.storeField(ctx, i, value)
+}
+
+var errNoObject = errors.New("want yes or no, or an object as JSON")
+
+// takeYesNo takes a yes or a no for an object: with a yes its fields are asked for, and have
+// what they had. It returns false for any other line.
+func (d *answerDialog) takeYesNo(i int, line string) bool {
+	switch strings.ToLower(line) {
+	case "y", "yes":
+		if d.list[i].value == "" {
+			d.list[i].value = "{}"
+		}
+	case "n", "no":
+		d.list[i].value = ""
+	default:
+		return false
+	}
+	return true
+}
+
+// storeField checks the value of a field and keeps it; "" leaves the field out.
+func (d *answerDialog) storeField(ctx context.Context, i int, value string) error {
+	field := &d.list[i]
+	if value == "" && d.isRequired(i) {
+		return fmt.Errorf("%s is required", field.path)
+	}
+	if value != "" {
+		if field.isByParts && jsontext.SplitObject(value) == nil {
+			return errNoObject
+		}
+		for _, v := range d.findViolations(ctx, field.Form, value) {
+			return fmt.Errorf("%s", strings.TrimSpace(strings.TrimPrefix(v.Field, "/")+" "+v.Description))
+		}
+	}
+	d.setValue(i, value)
+	return nil
+}
