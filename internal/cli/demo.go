@@ -202,7 +202,7 @@ func (d *demo) takeAnswer(
 			d.isShown[q.GetInterruptId()] = true
 		}
 		var err error
-		if text, err = d.asker.ReadAnswer(ctx, form.ParseSchema(q.GetResponseSchema().GetJson())); err != nil {
+		if text, err = d.asker.ReadAnswerTo(ctx, q); err != nil {
 			return nil, d.endWaiting(q)
 		}
 	default:

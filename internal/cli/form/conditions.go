@@ -14,7 +14,6 @@ type formCase struct {
 	isSole   bool
 	required []string // names of fields that must be there then
 	refused  []string // names of fields that must not be there then
-	isClosed bool     // only the fields of then may be there
 }
 
 // parseFormCases reads the conditions of a schema, each an if that tests values of fields.
@@ -81,14 +80,18 @@ func parseConsequence(then string, depth int) *formCase {
 	parts := jsontext.MembersByKey(then)
 	c := &formCase{then: parseFormWithin(then, depth-1)}
 	c.required = unquoteAll(jsontext.SplitArray(parts["required"]))
-	_, isOpen := parts["patternProperties"]
-	c.isClosed = parts["additionalProperties"] == "false" && !isOpen
 	for _, m := range jsontext.SplitObject(parts["properties"]) {
 		if value := jsontext.CompactText(m.Value); value == "false" || value == `{"not":{}}` {
 			c.refused = append(c.refused, m.Key)
 		}
 	}
 	return c
+}
+
+// isClosed reports whether an object takes only the properties that the schema lists.
+func isClosed(parts map[string]string) bool {
+	_, hasPatterns := parts["patternProperties"]
+	return parts["additionalProperties"] == "false" && !hasPatterns
 }
 
 // Values are the fields of an object that have a value, as compact JSON.
@@ -102,7 +105,7 @@ func (f Form) IsDemanded(name string, values Values) bool {
 // IsRefused reports whether a field must not be there because of the values of others.
 func (f Form) IsRefused(name string, values Values) bool {
 	return f.hasCase(values, func(c formCase) bool {
-		isLeftOut := c.isClosed && !c.then.hasField(name)
+		isLeftOut := c.then.IsClosed && !c.then.hasField(name)
 		return c.field != name && (isLeftOut || slices.Contains(c.refused, name))
 	})
 }
@@ -133,7 +136,7 @@ func (f Form) AddedFields() []Field {
 		case f.hasField(field.Name):
 		case at < 0:
 			added = append(added, field)
-		case added[at].Schema != field.Schema:
+		case added[at].Schema != field.Schema || added[at].DescribeAnswer() != field.DescribeAnswer():
 			added[at] = Field{Name: field.Name}
 		}
 	}

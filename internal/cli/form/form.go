@@ -20,6 +20,8 @@ type Form struct {
 	isUnknown bool // there is a schema, no part of which is understood
 	// isAlternative is set if the schema allows other answers, too.
 	isAlternative bool
+	// IsClosed is set if an object has no other fields than those of the form.
+	IsClosed bool
 
 	// Schema is the schema that the form was read from, "" for none.
 	Schema string
@@ -77,6 +79,7 @@ func parseFormWithin(schema string, depth int) Form {
 		f.sample = sampleList(parts, depth)
 	}
 	f.fields = parseFormFields(parts, depth)
+	f.IsClosed = isClosed(parts)
 	if len(f.choices) > 0 || f.typeText != "" || len(f.fields) > 0 {
 		f.cases = parseFormCases(parts, depth)
 		return f

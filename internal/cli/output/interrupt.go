@@ -31,7 +31,9 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	p.PrintLine("    %s  %s", p.Colorize(cyan, "id"), q.GetInterruptId())
 	p.printChangedParts(q)
 	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {
-		if list := jsontext.SplitObject(v.GetJson()); len(list) > 0 {
+		if call, ok := form.ParseToolCall(q); ok {
+			p.printToolCall("    ", call)
+		} else if list := jsontext.SplitObject(v.GetJson()); len(list) > 0 {
 			p.PrintMembers("    ", list)
 		} else {
 			p.PrintLine("    %s  %s", p.Colorize(cyan, "value"), p.formatValue("      ", v.GetJson()))

@@ -127,6 +127,10 @@ func (p *Printer) printQuestionValue(q *graphdv1.Interrupt) {
 	if v == nil || v.GetJson() == "null" {
 		return
 	}
+	if call, ok := form.ParseToolCall(q); ok {
+		p.printToolCall("  ", call)
+		return
+	}
 	if list := jsontext.SplitObject(v.GetJson()); len(list) > 0 {
 		p.printHeading("value")
 		p.PrintMembers("    ", list)

@@ -38,7 +38,20 @@ func NewPrompter(p *output.Printer, from output.IO) *Prompter {
 // AskInterrupt shows a question and asks for its answer. Errors: those of ReadAnswer.
 func (p *Prompter) AskInterrupt(ctx context.Context, q *graphdv1.Interrupt) (string, error) {
 	p.PrintInterrupt(q)
-	return p.ReadAnswer(ctx, form.ParseSchema(q.GetResponseSchema().GetJson()))
+	return p.ReadAnswerTo(ctx, q)
+}
+
+// ReadAnswerTo asks for the answer to a question that was shown. The fields of a decision
+// about the call of a tool begin with the arguments of the call. Errors: those of ReadAnswer.
+func (p *Prompter) ReadAnswerTo(ctx context.Context, q *graphdv1.Interrupt) (string, error) {
+	f := form.ParseSchema(q.GetResponseSchema().GetJson())
+	call, ok := form.ParseToolCall(q)
+	if !ok || len(f.Fields()) == 0 {
+		return p.ReadAnswer(ctx, f)
+	}
+	d := newAnswerDialog(p, f)
+	d.startWithCall(call)
+	return d.askFields(ctx)
 }
 
 // ReadAnswer asks until there is an answer that fits the form, field by field where the
