@@ -2,7 +2,6 @@ package form
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
@@ -17,7 +16,8 @@ type Form struct {
 	sample    string   // an example, as JSON; "" = none is known
 	fields    []Field
 	cases     []formCase
-	isUnknown bool // there is a schema, no part of which is understood
+	element   *Form // of each value of a list that is typed with commas; nil = as JSON
+	isUnknown bool  // there is a schema, no part of which is understood
 	// isAlternative is set if the schema allows other answers, too.
 	isAlternative bool
 	// IsClosed is set if an object has no other fields than those of the form.
@@ -76,7 +76,11 @@ func parseFormWithin(schema string, depth int) Form {
 	f.choices = parseChoices(schema)
 	f.typeText, f.sample = describeType(parts)
 	if parts["type"] == `"array"` {
-		f.sample = sampleList(parts, depth)
+		element := parseFormWithin(parts["items"], depth-1)
+		f.sample = sampleList(parts, element)
+		if _, ok := parts["prefixItems"]; !ok && element.isWord() {
+			f.element = &element
+		}
 	}
 	f.fields = parseFormFields(parts, depth)
 	f.IsClosed = isClosed(parts)
@@ -153,15 +157,6 @@ func parseFormFields(parts map[string]string, depth int) []Field {
 	}
 	return fields
 }
-
-// sampleList returns a list that is long enough.
-func sampleList(parts map[string]string, depth int) string {
-	least, _ := strconv.Atoi(parts["minItems"]) // 0 if it is not a number
-	one := parseFormWithin(parts["items"], depth-1).sampleAnswer()
-	return "[" + strings.TrimSuffix(strings.Repeat(one+",", min(max(least, 0), maxSampleItems)), ",") + "]"
-}
-
-const maxSampleItems = 5
 
 func parseChoices(schema string) []string {
 	parts := jsontext.MembersByKey(schema)

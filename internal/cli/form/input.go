@@ -94,6 +94,8 @@ func (f Form) describeOwnInput() string {
 			words = append(words[:maxShownChoices], "and "+strconv.Itoa(more)+" more")
 		}
 		return strings.Join(words, ", ")
+	case f.element != nil:
+		return f.element.describeOwnInput() + "; several with commas"
 	case f.typeText == listType || len(f.fields) > 0 || f.sample == "{}":
 		return "JSON, like " + visible.JSON(f.sampleAnswer())
 	case f.typeText != "":
@@ -128,6 +130,8 @@ func (f Form) ParseInput(typed string) (string, error) {
 			return typed, nil
 		}
 		return jsontext.QuoteString(typed), nil
+	case f.element != nil && !strings.HasPrefix(typed, "["):
+		return f.parseList(typed)
 	case isJSON != nil && f.typeText != "" && f.typeText != listType:
 		return "", fmt.Errorf("want %s", f.typeText)
 	case isJSON != nil:

@@ -104,7 +104,8 @@ func (p *Prompter) readValue(ctx context.Context, f form.Form) (string, error) {
 func parseTyped(f form.Form, line string) (text string, isLiteral bool, err error) {
 	text, err = f.ParseInput(line)
 	_, isText := jsontext.UnquoteString(text)
-	return text, !isText || line == text || f.HasChoices(), err
+	isList := strings.HasPrefix(text, "[")
+	return text, !isText && !isList || line == text || f.HasChoices(), err
 }
 
 // checkAndConfirm tells whether to send an answer: it fits the schema, and is a literal or
