@@ -17,15 +17,15 @@ type formCase struct {
 }
 
 // parseFormCases reads the conditions of a schema, each an if that tests values of fields.
-func parseFormCases(parts map[string]string, depth int) []formCase {
-	cases := parseCondition(parts, depth)
+func (r *reader) parseFormCases(parts map[string]string, depth int) []formCase {
+	cases := r.parseCondition(parts, depth)
 	for _, one := range jsontext.SplitArray(parts["allOf"]) {
-		cases = append(cases, parseCondition(jsontext.MembersByKey(one), depth)...)
+		cases = append(cases, r.parseCondition(jsontext.MembersByKey(one), depth)...)
 	}
 	return cases
 }
 
-func parseCondition(parts map[string]string, depth int) []formCase {
+func (r *reader) parseCondition(parts map[string]string, depth int) []formCase {
 	var cases []formCase
 	var then *formCase
 	condition := jsontext.MembersByKey(parts["if"])
@@ -33,7 +33,7 @@ func parseCondition(parts map[string]string, depth int) []formCase {
 	for _, m := range tested {
 		for _, value := range parseTestedValues(m.Value) {
 			if then == nil { // once: there may be many values, on each level
-				then = parseConsequence(parts["then"], depth)
+				then = r.parseConsequence(parts["then"], depth)
 				then.isSole = len(tested) == 1 && isSoleTest(condition, m)
 			}
 			c := *then
@@ -76,9 +76,9 @@ func isSoleTest(condition map[string]string, test jsontext.Member) bool {
 	return true
 }
 
-func parseConsequence(then string, depth int) *formCase {
+func (r *reader) parseConsequence(then string, depth int) *formCase {
 	parts := jsontext.MembersByKey(then)
-	c := &formCase{then: parseFormWithin(then, depth-1)}
+	c := &formCase{then: r.parseFormWithin(then, depth-1)}
 	c.required = unquoteAll(jsontext.SplitArray(parts["required"]))
 	for _, m := range jsontext.SplitObject(parts["properties"]) {
 		if value := jsontext.CompactText(m.Value); value == "false" || value == `{"not":{}}` {

@@ -39,64 +39,48 @@ type Field struct {
 
 // ParseSchema reads a JSON Schema as far as people need it.
 func ParseSchema(schema string) Form {
-	f := parseFormWithin(schema, maxFormDepth)
-	_, isOther := jsontext.MembersByKey(schema)["$schema"]
-	forgetSchemas(f, isOther)
+	r := &reader{root: schema}
+	_, r.hasDialect = jsontext.MembersByKey(schema)["$schema"]
+	f := r.parseFormWithin(schema, maxFormDepth)
+	f.Schema = schema
 	return f
-}
-
-// forgetSchemas forgets the schemas of those fields that mean something else alone: all, or
-// those that refer to other parts of the whole.
-func forgetSchemas(f Form, all bool) {
-	forget := func(fields []Field) {
-		for i := range fields {
-			field := &fields[i]
-			if all || strings.Contains(field.Schema, `"$ref"`) || strings.Contains(field.Schema, `"$dynamicRef"`) {
-				field.Schema = ""
-			}
-			forgetSchemas(field.Form, all)
-		}
-	}
-	forget(f.fields)
-	for _, c := range f.cases {
-		forget(c.then.fields)
-	}
 }
 
 // maxFormDepth is the depth to which a schema is read.
 const maxFormDepth = 8
 
 // parseFormWithin reads a schema and at most depth - 1 levels of schemas in it.
-func parseFormWithin(schema string, depth int) Form {
+func (r *reader) parseFormWithin(schema string, depth int) Form {
+	schema = r.resolve(schema)
 	f := Form{Schema: schema}
 	parts := jsontext.MembersByKey(schema)
 	if depth == 0 || len(parts) == 0 {
 		return f
 	}
-	f.choices = parseChoices(schema)
+	f.choices = parseChoices(parts)
 	f.typeText, f.sample = describeType(parts)
 	if parts["type"] == `"array"` {
-		element := parseFormWithin(parts["items"], depth-1)
+		element := r.parseFormWithin(parts["items"], depth-1)
 		f.sample = sampleList(parts, element)
 		if _, ok := parts["prefixItems"]; !ok && element.isWord() {
 			f.element = &element
 		}
 	}
-	f.fields = parseFormFields(parts, depth)
+	f.fields = r.parseFormFields(parts, depth)
 	f.IsClosed = isClosed(parts)
 	if len(f.choices) > 0 || f.typeText != "" || len(f.fields) > 0 {
-		f.cases = parseFormCases(parts, depth)
+		f.cases = r.parseFormCases(parts, depth)
 		return f
 	}
 	if parts["type"] == `"object"` {
 		f.sample = "{}"
 		return f
 	}
-	if f.choices = mergeChoices(parts, depth); len(f.choices) > 0 {
+	if f.choices = r.mergeChoices(parts, depth); len(f.choices) > 0 {
 		return f
 	}
 	for _, one := range listAlternatives(parts) {
-		if inner := parseFormWithin(one, depth-1); !inner.isUnknown && inner.sampleAnswer() != unknownAnswer {
+		if inner := r.parseFormWithin(one, depth-1); !inner.isUnknown && inner.sampleAnswer() != unknownAnswer {
 			inner.Schema, inner.isAlternative = schema, true
 			return inner
 		}
@@ -106,11 +90,11 @@ func parseFormWithin(schema string, depth int) Form {
 }
 
 // mergeChoices returns the choices of all alternatives, if all of them are choices.
-func mergeChoices(parts map[string]string, depth int) []string {
+func (r *reader) mergeChoices(parts map[string]string, depth int) []string {
 	var all []string
 	for _, word := range []string{"oneOf", "anyOf"} {
 		for _, one := range jsontext.SplitArray(parts[word]) {
-			inner := parseFormWithin(one, depth-1)
+			inner := r.parseFormWithin(one, depth-1)
 			if len(inner.choices) == 0 {
 				return nil
 			}
@@ -144,22 +128,25 @@ func hasConstraints(parts map[string]string) bool {
 	return false
 }
 
-func parseFormFields(parts map[string]string, depth int) []Field {
+func (r *reader) parseFormFields(parts map[string]string, depth int) []Field {
 	var fields []Field
 	required := jsontext.SplitArray(parts["required"])
 	for _, m := range jsontext.SplitObject(parts["properties"]) {
 		inner := jsontext.MembersByKey(m.Value)
 		description, _ := jsontext.UnquoteString(inner["description"])
-		fields = append(fields, Field{
-			Form: parseFormWithin(m.Value, depth-1), Name: m.Key, Description: description, Default: inner["default"],
+		field := Field{
+			Form: r.parseFormWithin(m.Value, depth-1), Name: m.Key, Description: description, Default: inner["default"],
 			IsRequired: slices.Contains(required, jsontext.QuoteString(m.Key)),
-		})
+		}
+		if !r.isWhole(field.Schema) {
+			field.Schema = ""
+		}
+		fields = append(fields, field)
 	}
 	return fields
 }
 
-func parseChoices(schema string) []string {
-	parts := jsontext.MembersByKey(schema)
+func parseChoices(parts map[string]string) []string {
 	if one, ok := parts["const"]; ok {
 		return []string{jsontext.CompactText(one)}
 	}

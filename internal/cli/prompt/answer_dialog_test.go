@@ -115,7 +115,7 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		},
 		"a field that may be null": {`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{}}}`, "null\n\ny\n", `{"a":null}`, nil},
 		"a field that refers to choices": {
-			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{}},"$defs":{"A":{"enum":["x","y"]}}}`, "z\n\nx\ny\n", `{"a":"x"}`, nil,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{}},"$defs":{"A":{"enum":["x","y"]}}}`, "z\nx\n\ny\n", `{"a":"x"}`, []string{"want one of: 1 x, 2 y"},
 		},
 		"a field that refers to the whole": {
 			`{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}}}`,

@@ -34,6 +34,8 @@ const (
 	topLevel = -1
 	// maxNesting is the number of objects in each other that are asked for by their fields.
 	maxNesting = 3
+	// maxParts bounds the fields for which the objects among them are asked for by their fields.
+	maxParts = 500
 )
 
 func newAnswerFields(f form.Form) *answerFields {
@@ -62,7 +64,7 @@ func (a *answerFields) addField(field form.Field, parent, nesting int) int {
 			added.Default = value
 		}
 	}
-	added.isByParts = field.IsNested() && nesting < maxNesting
+	added.isByParts = field.IsNested() && nesting < maxNesting && len(a.list) < maxParts
 	a.list = append(a.list, added)
 	i := len(a.list) - 1
 	if added.isByParts {

@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -116,7 +117,7 @@ func TestAnObjectThatIsMissingIsFilledIn(t *testing.T) {
 		},
 		"a place in it": {
 			`{"type":"object","required":["to"],"properties":{"to":{"type":"object","additionalProperties":false,
-				"properties":{"city":{"$ref":"#/$defs/City"},"zip":{}}}},"$defs":{"City":{"enum":["Bern","Basel"]}}}`,
+				"properties":{"city":{"$ref":"#/$defs/City","minLength":1},"zip":{}}}},"$defs":{"City":{"enum":["Bern","Basel"]}}}`,
 			"Berne\n8001\nBern\ny\n", `{"to":{"city":"Bern","zip":8001}}`, `
   field by field; :help tells what else may be typed
   to.city, optional (JSON or text)>
@@ -210,6 +211,57 @@ func TestFieldsThatAConditionLeavesOutAreNotAskedFor(t *testing.T) {
   send it? [y/n] `,
 		},
 	})
+}
+
+// Schemas of classes refer to those of other classes, and to themselves.
+func TestAnObjectElsewhereInTheSchemaIsAskedForByItsFields(t *testing.T) {
+	requireDialogs(t, map[string]dialog{
+		"an address": {
+			`{"type":"object","required":["to"],"properties":{"to":{"$ref":"#/$defs/An%20Address","description":"Where to"}},
+				"$defs":{"An Address":{"type":"object","required":["city"],"properties":{"city":{"$ref":"#/$defs/City"},"zip":{"type":"integer"}}},
+					"City":{"$ref":"#/$defs/Name"},"Name":{"type":"string","minLength":3}}}`,
+			"X\nBern\n:skip\ny\n", `{"to":{"city":"Bern"}}`, `
+  field by field; :help tells what else may be typed
+  Where to
+  to.city (text)>
+  minLength: got 1, want 3
+  Where to
+  to.city (text)>
+  to.zip, optional (integer)>
+  your answer
+    to.city  Bern
+  send it? [y/n] `,
+		},
+		"itself": {
+			`{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"next":{"$ref":"#"}}}`,
+			"a\ny\nb\ny\nc\nno\ny\n", `{"name":"a","next":{"name":"b","next":{"name":"c"}}}`, `
+  field by field; :help tells what else may be typed
+  name (text)>
+  next, optional: fill it in (yes or no)>
+  next.name (text)>
+  next.next, optional: fill it in (yes or no)>
+  next.next.name (text)>
+  next.next.next, optional: fill it in (yes or no)>
+  your answer
+    name            a
+    next.name       b
+    next.next.name  c
+  send it? [y/n] `,
+		},
+		"nothing": {`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"$ref":"#/$defs/A"}}}`, "1\n", `{"a":1}`, "  a, optional (JSON or text)>\n"},
+	})
+}
+
+// A schema that refers to itself at many places is read at once.
+func TestReferencesThatMultiplyAreReadUpToANumber(t *testing.T) {
+	var fields strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&fields, `,"p%d":{"$ref":"#"}`, i)
+	}
+	schema := `{"type":"object","properties":{"a":{"type":"integer"}` + fields.String() + `}}`
+	answer, _, err := askAnswer(t, schema, "1\n:done\ny\n")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":1}`, answer)
 }
 
 func TestAFieldOfSeveralConditionsTakesWhatEachAllows(t *testing.T) {

@@ -130,7 +130,9 @@ func TestAWrongCallIsEdited(t *testing.T) {
 
 func TestObjectsInAToolCallAreEdited(t *testing.T) {
 	address := `{"type":"object","required":["city"],"properties":{"city":{"type":"string"},"zip":{"type":"string","default":"8000"}}}`
-	schema := strings.Replace(paySchema, `"amount":{`, `"from":`+address+`,"via":`+address+`,"amount":{`, 1)
+	reference := `{"$ref":"#/properties/args/$defs/Address"}` // as pydantic does
+	schema := strings.Replace(paySchema, `"amount":{`, `"from":`+reference+`,"via":`+reference+`,"amount":{`, 1)
+	schema = strings.Replace(schema, `"args":{`, `"args":{"$defs":{"Address":`+address+`},`, 1)
 	answer, said := askAboutCall(t, newCall(`{"amount":1,"to":"x","from":{"city":"Bern"}}`, schema), "2\n\nBasel\n\ny\nChur\n\n:done\ny\n")
 	require.JSONEq(t, `{"type":"edit","args":{"from":{"city":"Basel"},"via":{"city":"Chur","zip":"8000"},"amount":1,"to":"x"}}`, answer, said)
 	require.Contains(t, said, "args.from, optional: fill it in (yes or no) [yes]> ")
