@@ -12,7 +12,8 @@ import (
 func sampleList(parts map[string]string, element Form) string {
 	least, _ := strconv.Atoi(parts["minItems"]) // 0 if it is not a number
 	one := element.sampleAnswer()
-	return "[" + strings.TrimSuffix(strings.Repeat(one+",", min(max(least, 0), maxSampleItems)), ",") + "]"
+	ones := strings.Repeat(one+",", min(max(least, 0), maxSampleItems))
+	return "[" + strings.TrimSuffix(ones, ",") + "]"
 }
 
 const maxSampleItems = 5
@@ -26,7 +27,8 @@ func (f Form) isWord() bool {
 // parseList turns values with commas between them, or a value on each line, into a JSON list.
 // A text in quotes may have commas.
 func (f Form) parseList(typed string) (string, error) {
-	if quoted := "[" + typed + "]"; strings.HasPrefix(typed, `"`) && jsontext.CheckValue(quoted) == nil {
+	quoted := "[" + typed + "]"
+	if strings.HasPrefix(typed, `"`) && jsontext.CheckValue(quoted) == nil {
 		return quoted, nil
 	}
 	separator := ","
