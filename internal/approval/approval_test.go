@@ -177,7 +177,7 @@ func TestDelegations(t *testing.T) {
 		{"ben", "eva", "", []string{"dora"}, []string{"ana", "ben", "carl", "eva"}},
 		{"dora", "ana", "", []string{"ana"}, []string{"ben", "carl", "dora"}},
 	} {
-		next, err := p.Delegate(list, step.from, step.to)
+		next, err := p.DelegateVote(list, step.from, step.to)
 		if step.fails != "" {
 			require.ErrorContains(t, err, step.fails)
 		} else {
@@ -193,13 +193,13 @@ func TestDelegations(t *testing.T) {
 	}
 	require.Error(t, p.CheckDelegate(list, voter("")))
 	require.Equal(t, []approval.Delegation{{From: "ben", To: "eva"}}, list)
-	require.Empty(t, approval.Revoke(list, "ben"))
+	require.Empty(t, approval.RevokeDelegation(list, "ben"))
 	require.Len(t, list, 1, "the given ones are not changed")
 	for i := range approval.MaxDelegations {
-		if next, err := p.Delegate(list, fmt.Sprint("from", i), fmt.Sprint("to", i)); err == nil {
+		if next, err := p.DelegateVote(list, fmt.Sprint("from", i), fmt.Sprint("to", i)); err == nil {
 			list = next
 		}
 	}
-	_, err := p.Delegate(list, "one", "more")
+	_, err := p.DelegateVote(list, "one", "more")
 	require.ErrorContains(t, err, "the limit")
 }

@@ -32,15 +32,15 @@ func (p *Policy) CheckDelegate(delegations []Delegation, v Voter) error {
 	return p.CheckVoter(v)
 }
 
-// Revoke returns the delegations without the one that a user has made.
-func Revoke(delegations []Delegation, from string) []Delegation {
+// RevokeDelegation returns the delegations without the one that a user has made.
+func RevokeDelegation(delegations []Delegation, from string) []Delegation {
 	return slices.DeleteFunc(slices.Clone(delegations), func(d Delegation) bool { return d.From == from })
 }
 
-// Delegate returns the delegations after a user has named another one. Who is a delegate passes
+// DelegateVote returns the delegations after a user has named another one. Who is a delegate passes
 // the place on, and gives it back by naming the one who has it from. The error says why it
 // can't be.
-func (p *Policy) Delegate(delegations []Delegation, from, to string) ([]Delegation, error) {
+func (p *Policy) DelegateVote(delegations []Delegation, from, to string) ([]Delegation, error) {
 	isTaken := func(name string) bool {
 		return slices.ContainsFunc(delegations, func(d Delegation) bool { return d.From == name || d.To == name })
 	}

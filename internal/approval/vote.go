@@ -68,9 +68,9 @@ func (p *Policy) Cast(votes []Vote, v Vote) ([]Vote, Outcome) {
 	return cast, Counted
 }
 
-// Retract removes the vote of a voter. isDecided reports whether those that are left decide.
+// RetractVote removes the vote of a voter. isDecided reports whether those that are left decide.
 // The votes given are not changed.
-func (p *Policy) Retract(votes []Vote, voter string) (left []Vote, isDecided bool) {
+func (p *Policy) RetractVote(votes []Vote, voter string) (left []Vote, isDecided bool) {
 	for i := range votes {
 		if votes[i].Voter != voter {
 			left = append(left, votes[i])

@@ -72,9 +72,9 @@ func (i *Interrupt) recordMissing(now time.Time) {
 	i.Trail.State = string(i.State)
 }
 
-// Retract takes the answer back: the interrupt is open again, without the answer. Its votes are
+// RetractAnswer takes the answer back: the interrupt is open again, without the answer. Its votes are
 // those that are left.
-func (i *Interrupt) Retract(e trail.Entry, votes []approval.Vote) {
+func (i *Interrupt) RetractAnswer(e trail.Entry, votes []approval.Vote) {
 	i.AppendTrail(e)
 	i.State, i.Trail.State, i.Votes = InterruptOpen, string(InterruptOpen), votes
 	i.Response, i.Dismissed, i.Note, i.Request = "", false, "", ""

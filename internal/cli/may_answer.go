@@ -9,8 +9,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/report"
 )
 
-// dropRefused leaves out the questions that the caller may not answer, so that nobody goes
-// through a form in vain. The error is the first refusal, when there is no other question.
+// dropRefused leaves out the questions that the caller may not answer: a form would be filled
+// in without use. The error is the first refusal, when there is no other question.
 func (s *Session) dropRefused(ctx context.Context, questions []*graphdv1.Interrupt) ([]*graphdv1.Interrupt, error) {
 	var kept []*graphdv1.Interrupt
 	var refusals []error

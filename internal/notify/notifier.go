@@ -64,7 +64,7 @@ func (n *Notifier) Run(ctx context.Context) {
 		place, err := n.opts.Keeper.TakePlace(ctx)
 		if err == nil {
 			failures = 0
-			err = n.send(ctx, place, began)
+			err = n.sendWhileHeld(ctx, place, began)
 		}
 		wait := n.opts.Hold / 3
 		switch {
@@ -80,8 +80,9 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
-// send sends the events after a place while this server holds it. held is when it began to take it.
-func (n *Notifier) send(ctx context.Context, p Place, held time.Time) error {
+// sendWhileHeld sends the events after a place while this server holds it. held is when it began
+// to take it.
+func (n *Notifier) sendWhileHeld(ctx context.Context, p Place, held time.Time) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t := &term{Notifier: n, window: newWindow(p), progress: newProgress(p.Whole), held: held, cancel: cancel}
@@ -94,7 +95,7 @@ func (n *Notifier) send(ctx context.Context, p Place, held time.Time) error {
 	n.current.Store(nil)
 	err := context.Cause(ctx)
 	if !errors.Is(err, ErrHeld) {
-		t.release(ctx)
+		t.releasePlace(ctx)
 	}
 	if !errors.Is(err, ErrGone) {
 		n.setState(StateLive) // the server that sends now tells what it is

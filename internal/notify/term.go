@@ -54,19 +54,19 @@ func (t *term) followChanges(ctx context.Context, after uint64) {
 			if i == len(list)-1 {
 				p.Whole = whole
 			}
-			if !t.deliver(ctx, &list[i], p) {
+			if !t.deliverQuestion(ctx, &list[i], p) {
 				return
 			}
 		}
 	}
 }
 
-// deliver has the unsent events of a question sent. p is the place behind them. It reports whether
-// the term goes on.
-func (t *term) deliver(ctx context.Context, q *checkpoint.Interrupt, p Place) bool {
+// deliverQuestion has the unsent events of a question sent. p is the place behind them. It reports
+// whether the term goes on.
+func (t *term) deliverQuestion(ctx context.Context, q *checkpoint.Interrupt, p Place) bool {
 	d := &delivery{place: p, question: questionID{q.Thread, q.ID}, events: t.listUnsent(q), done: make(chan struct{})}
 	if len(d.events) == 0 {
-		t.window.add(d)
+		t.window.addDelivery(d)
 		return true
 	}
 	select {
@@ -74,7 +74,7 @@ func (t *term) deliver(ctx context.Context, q *checkpoint.Interrupt, p Place) bo
 	case <-ctx.Done():
 		return false
 	}
-	t.window.add(d)
+	t.window.addDelivery(d)
 	t.tasks.Go(contain.Func(func() { t.sendAll(ctx, d) }, t.endPanicked))
 	return true
 }
@@ -113,7 +113,7 @@ func (t *term) keepPlace(ctx context.Context) {
 			continue
 		}
 		began := time.Now()
-		err := t.save(ctx, p)
+		err := t.savePlace(ctx, p)
 		switch {
 		case err == nil:
 			saved, held = p, began
@@ -127,8 +127,8 @@ func (t *term) keepPlace(ctx context.Context) {
 // saveInterval is the shortest time between two changes of a stored place.
 const saveInterval = time.Second
 
-// save stores the place. What takes longer would come too late.
-func (t *term) save(ctx context.Context, p Place) error {
+// savePlace stores the place. What takes longer would come too late.
+func (t *term) savePlace(ctx context.Context, p Place) error {
 	ctx, cancel := context.WithTimeout(ctx, t.opts.Hold/4)
 	defer cancel()
 	return t.opts.Keeper.SavePlace(ctx, p)
@@ -140,8 +140,8 @@ func (t *term) place() Place {
 	return p
 }
 
-// release leaves the place to the next server.
-func (t *term) release(ctx context.Context) {
+// releasePlace leaves the place to the next server.
+func (t *term) releasePlace(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(releaseTime, t.opts.Hold/4))
 	defer cancel()
 	if err := t.opts.Keeper.ReleasePlace(ctx, t.place()); err != nil && !errors.Is(err, ErrHeld) {
@@ -167,7 +167,7 @@ func (t *term) sendAll(ctx context.Context, d *delivery) {
 			return
 		}
 	}
-	t.window.finish(d)
+	t.window.finishDelivery(d)
 }
 
 // Bounds of the attempts to send an event.
@@ -178,8 +178,8 @@ const (
 	leastAttempts = 8
 )
 
-// attempts are the delays between the attempts to send an event: 1 s … 1 h.
-func attempts() backoff.Policy {
+// retryPolicy has the delays between the attempts to send an event: 1 s … 1 h.
+func retryPolicy() backoff.Policy {
 	return backoff.Policy{First: time.Second, Max: time.Hour, Jitter: time.Second}
 }
 
@@ -203,15 +203,15 @@ func (t *term) sendEvent(ctx context.Context, e *Event) bool {
 			t.giveUp(e, err)
 			return true
 		}
-		delay := attempts().Delay(attempt)
-		if backoff.Sleep(ctx, delay+spread(delay)) != nil {
+		delay := retryPolicy().Delay(attempt)
+		if backoff.Sleep(ctx, delay+drawJitter(delay)) != nil {
 			return false
 		}
 	}
 }
 
-// spread returns a part of a delay, so that events do not come back all at once.
-func spread(delay time.Duration) time.Duration { return rand.N(delay/8 + 1) }
+// drawJitter returns a part of a delay, so that events do not come back all at once.
+func drawJitter(delay time.Duration) time.Duration { return rand.N(delay/8 + 1) }
 
 // switchOff ends the sending: the endpoint has said that it is gone.
 func (t *term) switchOff() {

@@ -33,8 +33,8 @@ func newWindow(p Place) *window {
 	return &window{place: p, room: make(chan struct{}, MaxInFlight)}
 }
 
-// add adds a delivery after all others. It takes room before when the delivery has events.
-func (w *window) add(d *delivery) {
+// addDelivery adds a delivery after all others. It takes room before when the delivery has events.
+func (w *window) addDelivery(d *delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, other := range slices.Backward(w.deliveries) {
@@ -45,21 +45,21 @@ func (w *window) add(d *delivery) {
 	}
 	d.isDone = len(d.events) == 0
 	w.deliveries = append(w.deliveries, d)
-	w.advance()
+	w.movePlace()
 }
 
-// finish notes that a delivery is done.
-func (w *window) finish(d *delivery) {
+// finishDelivery notes that a delivery is done.
+func (w *window) finishDelivery(d *delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d.isDone = true
 	close(d.done)
 	<-w.room
-	w.advance()
+	w.movePlace()
 }
 
-// advance moves the place, and joins deliveries that are done. The mutex is held.
-func (w *window) advance() {
+// movePlace moves the place, and joins deliveries that are done. The mutex is held.
+func (w *window) movePlace() {
 	kept := w.deliveries[:0]
 	for _, d := range w.deliveries {
 		switch last := len(kept) - 1; {

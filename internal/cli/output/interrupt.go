@@ -139,7 +139,7 @@ func (p *Printer) printPeople(q *graphdv1.Interrupt) {
 }
 
 // PrintVoting prints who has voted on an open question, and how many of them agree; nothing
-// when nobody has. A person who has just voted sees by it that the vote is stored.
+// without votes. A person who has just voted sees by it that the vote is stored.
 func (p *Printer) PrintVoting(q *graphdv1.Interrupt) {
 	if len(q.GetVotes()) == 0 {
 		return

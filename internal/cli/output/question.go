@@ -183,7 +183,7 @@ func (p *Printer) printVotes(q *graphdv1.Interrupt) {
 	}
 }
 
-// printSteps prints what will happen to an open question while nobody decides it.
+// printSteps prints what will happen to an open question that is not decided.
 func (p *Printer) printSteps(q *graphdv1.Interrupt, now time.Time) {
 	if q.GetState() != graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
 		return

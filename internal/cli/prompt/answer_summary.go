@@ -48,7 +48,7 @@ func (d *answerDialog) confirmFields(ctx context.Context, answer string) (bool, 
 	for _, row := range rows {
 		d.printRow(row, widest)
 	}
-	return d.confirm(ctx, "  send it? [y/n] ")
+	return d.askConfirmation(ctx, "  send it? [y/n] ")
 }
 
 // printRow prints the value of a field: a text as it was typed, with a bar before each of

@@ -123,11 +123,11 @@ func (p *Prompter) checkAndConfirm(ctx context.Context, f form.Form, answer stri
 
 // confirmSending shows an answer on one line and asks whether to send it.
 func (p *Prompter) confirmSending(ctx context.Context, answer string) (bool, error) {
-	return p.confirm(ctx, "  send "+answer+"? [y/n] ")
+	return p.askConfirmation(ctx, "  send "+answer+"? [y/n] ")
 }
 
-// confirm asks until there is a yes or a no: the rest of a text that was pasted is neither.
-func (p *Prompter) confirm(ctx context.Context, question string) (bool, error) {
+// askConfirmation asks until there is a yes or a no: the rest of a text that was pasted is neither.
+func (p *Prompter) askConfirmation(ctx context.Context, question string) (bool, error) {
 	for {
 		line, err := p.promptLine(ctx, question)
 		if err != nil {

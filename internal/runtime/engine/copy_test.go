@@ -92,9 +92,10 @@ func (f *fixture) answerAllOpen(thread, value string) checkpoint.Run {
 	return f.waitRun(s)
 }
 
-// TestCopyGoesOnByItself copies a thread that waits, and answers both.
-func TestCopyGoesOnByItself(t *testing.T) {
-	for name, open := range map[string]func() checkpoint.Store{
+// listStores lists how the stores are opened, by their names.
+func listStores(t *testing.T) map[string]func() checkpoint.Store {
+	t.Helper()
+	return map[string]func() checkpoint.Store{
 		"memory": func() checkpoint.Store { return memory.New(memory.Options{}) },
 		"sqlite": func() checkpoint.Store {
 			s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "g.db")})
@@ -103,7 +104,12 @@ func TestCopyGoesOnByItself(t *testing.T) {
 			return s
 		},
 		"redis": func() checkpoint.Store { return openRedis(t, redistest.Start(t, "--appendfsync", "no")) },
-	} {
+	}
+}
+
+// TestCopyGoesOnByItself copies a thread that waits, and answers both.
+func TestCopyGoesOnByItself(t *testing.T) {
+	for name, open := range listStores(t) {
 		t.Run(name, func(t *testing.T) {
 			var paid atomic.Int64
 			w := newAskingFixture(t, open(), &paid, engine.Options{})

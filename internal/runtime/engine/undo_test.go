@@ -409,6 +409,38 @@ func TestUndoByDefault(t *testing.T) {
 	}
 }
 
+// An answer is taken back, and another one takes effect on another server, over every store.
+func TestUndoOnEveryStore(t *testing.T) {
+	for name, open := range listStores(t) {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, open(), 0, faultRefused)
+			defer c.closeAll()
+			c.opts.ScanInterval, c.opts.PollInterval = 50*time.Millisecond, 20*time.Millisecond
+			undo := time.Hour
+			c.nodes.funcs = map[string]nodeFunc{"ask": func(ctx context.Context, n *nodeCall) pregel.Result {
+				return undoableNode(undo, nil)(ctx, n)
+			}}
+			c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+			c.startEngine(c.store)
+			u := &undoCase{cluster: c, run: c.beginRun("r")}
+			c.waitRun(u.run)
+			require.NoError(t, u.answer("ana", "ask", `"no"`, runtime.CoverAll))
+			require.Equal(t, checkpoint.Head{Open: 1, Retractable: 1}, countsOf(u.head()))
+			require.NoError(t, u.retract("ana", "ask"))
+			require.Equal(t, checkpoint.Head{Open: 1}, countsOf(u.head()))
+
+			undo = 200 * time.Millisecond
+			next := c.startRun("r2", runtime.StartRequest{Thread: "t", Graph: "g", Open: runtime.DiscardOpen, Request: newInput("x")})
+			c.waitRun(next)
+			require.NoError(t, u.answer("ana", "ask", `"yes"`, runtime.CoverAll))
+			c.engine.Close()
+			c.startEngine(c.store)
+			require.Equal(t, checkpoint.RunSucceeded, c.waitRun(next).State)
+			require.Equal(t, []string{"asked", `answered ana "yes"`, "used"}, u.trailOf("ask"))
+		})
+	}
+}
+
 // countsOf keeps what a head counts.
 func countsOf(h checkpoint.Head) checkpoint.Head {
 	return checkpoint.Head{Open: h.Open, Retractable: h.Retractable, Answered: h.Answered, NeedsAllAnswers: h.NeedsAllAnswers}

@@ -390,7 +390,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Who has edited the state may not answer what is asked of it, whoever goes on with the thread.
+// Who has edited the state may not answer what is asked of it, also when another caller goes on with
+// the thread.
 func TestContributorsMayNotAnswer(t *testing.T) {
 	v := newVoteCase(t, &approval.Policy{NotContributor: true})
 	_, err := v.engine.UpdateState(t.Context(), runtime.UpdateStateRequest{
@@ -471,7 +472,7 @@ func TestDelegates(t *testing.T) {
 	}, v.trail())
 }
 
-// Without the leave of the policy a question is assigned, and nobody gets a right.
+// Without the leave of the policy a question is assigned, and no caller gets a right.
 func TestDelegationOfAnAssignment(t *testing.T) {
 	v := newVoteCase(t, &approval.Policy{Groups: []string{"finance"}})
 	_, err := v.engine.DelegateInterrupt(t.Context(), runtime.DelegateRequest{Question: v.name(), To: "carl", By: actor("ana")})

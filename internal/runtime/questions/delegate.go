@@ -23,17 +23,19 @@ func (e *Editor) DelegateInterrupt(ctx context.Context, c runtime.DelegateReques
 		}
 		if c.By.Name == "" {
 			return RefuseVoter(q, &approval.RefusalError{
-				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a delegate answers for somebody; start it with a way to know callers",
+				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a delegate answers in the place of a caller; start it with a way to know callers",
 			})
 		}
 		delegations, from, err := changeDelegations(t, q, &c)
 		if err != nil {
 			return err
 		}
-		q.ChangeProperties(func() {
-			q.Delegations = delegations
-			q.Assignees = handOver(q.Assignees, from, c.To)
-		})
+		assignees := handOver(q.Assignees, from, c.To)
+		if n := len(assignees); n > approval.MaxAssignees {
+			return runtime.Errorf(runtime.ReasonInvalidField, "question %q would have %d assignees, the limit is %d", q.ID, n, approval.MaxAssignees).
+				WithViolation("to", "must name an assignee: there are as many as may be")
+		}
+		q.ChangeProperties(func() { q.Delegations, q.Assignees = delegations, assignees })
 		if q.ClaimedBy == c.By.Name {
 			q.ClaimedBy, q.ClaimExpires = "", time.Time{}
 		}
@@ -55,7 +57,7 @@ func changeDelegations(t *commit.Tx, q *checkpoint.Interrupt, c *runtime.Delegat
 			return nil, "", runtime.Errorf(runtime.ReasonInvalidField, "to: %q has voted in the place of %q already", delegate, c.By.Name).
 				WithViolation("to", "must name another user: the delegate has voted")
 		}
-		return approval.Revoke(q.Delegations, c.By.Name), delegate, nil
+		return approval.RevokeDelegation(q.Delegations, c.By.Name), delegate, nil
 	}
 	if err := q.CheckVoter(newVoter(t, c.By)); err != nil {
 		return nil, "", RefuseVoter(q, err)
@@ -77,7 +79,7 @@ func delegateVote(q *checkpoint.Interrupt, from, to string) ([]approval.Delegati
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "question %q has a vote of yours; take it back before another user votes in your place", q.ID).
 			WithViolation("interrupt_id", "must name a question without a vote of the caller")
 	}
-	delegations, err := q.VoterPolicy().Delegate(q.Delegations, from, to)
+	delegations, err := q.VoterPolicy().DelegateVote(q.Delegations, from, to)
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "to: %v", err).WithViolation("to", "%v", err)
 	}

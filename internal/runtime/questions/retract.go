@@ -27,7 +27,7 @@ func (e *Editor) RetractResponse(ctx context.Context, c runtime.RetractRequest) 
 		if err := checkRetractable(q, c.By.Name, t.Now); err != nil {
 			return err
 		}
-		votes, isDecided := q.Policy.Retract(q.Votes, c.By.Name)
+		votes, isDecided := q.Policy.RetractVote(q.Votes, c.By.Name)
 		hasVoted := len(votes) < len(q.Votes)
 		if q.State == checkpoint.InterruptOpen && !hasVoted {
 			return commit.ErrNoChange
@@ -41,7 +41,7 @@ func (e *Editor) RetractResponse(ctx context.Context, c runtime.RetractRequest) 
 			q.Votes = votes
 			return nil
 		}
-		q.Retract(entry, votes)
+		q.RetractAnswer(entry, votes)
 		putReopened(t, q)
 		return nil
 	})
@@ -69,7 +69,7 @@ func checkRetractable(q *checkpoint.Interrupt, caller string, now time.Time) err
 			return InEffectError(q)
 		}
 		if !q.Expires.IsZero() && !q.Expires.After(now) {
-			return ExpiredError(q) // it would end at once, and nobody could answer it
+			return ExpiredError(q) // it would end at once, before another answer
 		}
 		return nil
 	case checkpoint.InterruptExpired, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:

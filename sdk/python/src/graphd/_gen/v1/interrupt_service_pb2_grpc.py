@@ -162,7 +162,7 @@ class InterruptServiceServicer(object):
     def DelegateInterrupt(self, request, context):
         """Hands the caller's part in an open question to another user: the other one is
         assigned in the caller's place, and a claim of the caller ends. With
-        People.delegable the other one may answer, whoever may otherwise, and the
+        People.delegable the other one may answer, also one whom People does not name, and the
         caller may not any more. The other one gives the place back in the same way,
         and until the other one has voted the caller takes it back by naming itself.
         Errors: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
@@ -180,7 +180,7 @@ class InterruptServiceServicer(object):
         when an open question has no vote of the caller. Errors: INTERRUPT_NOT_FOUND,
         RESPONSE_IN_EFFECT, INTERRUPT_EXPIRED when the question would expire at once,
         INTERRUPT_ALREADY_RESOLVED, ACCESS_DENIED for an answer
-        of somebody else, TRAIL_FULL, INVALID_FIELD for a breakpoint.
+        of another caller, TRAIL_FULL, INVALID_FIELD for a breakpoint.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
