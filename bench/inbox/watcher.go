@@ -79,7 +79,7 @@ func (w *watcher) follow(ctx context.Context) error {
 }
 
 func (w *watcher) request() ([]byte, error) {
-	r := &graphdv1.WatchInterruptsRequest{Filter: w.filter}
+	r := &graphdv1.WatchInterruptsRequest{Filter: w.filter, MaxChanges: maxChanges}
 	beginsAnew := w.pause > 0 && w.filter != ""
 	switch {
 	case beginsAnew:
@@ -91,15 +91,17 @@ func (w *watcher) request() ([]byte, error) {
 	return proto.Marshal(r)
 }
 
-// The fields of a change that are looked at.
+// maxChanges is how many changes a watcher takes in one message.
+const maxChanges = 256
+
+// The fields of a message of changes that are looked at.
 const (
-	tokenField    = 2
-	bookmarkField = 3
+	tokenField   = 2
+	changesField = 5
 )
 
 // see notes a change. A watcher that connects again and again leaves with the first token.
 func (w *watcher) see(message []byte) error {
-	isBookmark := false
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeField(message)
 		if n < 0 {
@@ -110,13 +112,10 @@ func (w *watcher) see(message []byte) error {
 		case number == tokenField && kind == protowire.BytesType:
 			token, _ := protowire.ConsumeBytes(message[head:n])
 			w.token = append(w.token[:0], token...)
-		case number == bookmarkField:
-			isBookmark = true
+		case number == changesField:
+			w.changes.Add(1)
 		}
 		message = message[n:]
-	}
-	if !isBookmark {
-		w.changes.Add(1)
 	}
 	if len(w.token) == 0 {
 		return nil // of the questions that were open at the beginning

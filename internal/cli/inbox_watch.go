@@ -12,10 +12,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/stream"
 )
 
+// maxChanges is the number of changes that a text watch takes in one message.
+const maxChanges = 64
+
 // watchInterrupts follows the questions until the caller cancels, over restarts of
 // the server.
 func (s *Session) watchInterrupts(ctx context.Context, thread, filter string) error {
 	req := &graphdv1.WatchInterruptsRequest{Filter: filter}
+	if s.Format == output.Text { // a line of JSON has a change and its token
+		req.MaxChanges = maxChanges
+	}
 	if thread != "" {
 		req.Filter = argument.JoinConditions(filter, "thread_id = "+strconv.Quote(thread))
 	}
@@ -58,10 +64,16 @@ func (s *Session) readInterruptChanges(ctx context.Context, req *graphdv1.WatchI
 			return err
 		}
 		heard()
-		req.ResumeToken = change.GetResumeToken()
-		if err := s.showInterruptChange(ctx, change); err != nil {
-			return err
+		all := []*graphdv1.InterruptChange{change}
+		if len(change.GetChanges()) > 0 {
+			all = change.GetChanges()
 		}
+		for _, one := range all {
+			if err := s.showInterruptChange(ctx, one); err != nil {
+				return err
+			}
+		}
+		req.ResumeToken = change.GetResumeToken()
 	}
 }
 

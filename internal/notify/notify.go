@@ -86,7 +86,7 @@ type Keeper interface {
 // Source reads the questions that change. One goroutine uses it.
 type Source interface {
 	// Next waits for changes, and returns at least one, in their order.
-	Next(ctx context.Context) ([]checkpoint.Interrupt, error)
+	Next(ctx context.Context) ([]*checkpoint.Interrupt, error)
 	// WholeUntil returns a moment, by the store's clock: Next has returned each question as it
 	// was then, or as it became later. Zero means that there is none yet.
 	WholeUntil() time.Time

@@ -49,12 +49,12 @@ func (t *term) followChanges(ctx context.Context, after uint64) {
 		if at := source.WholeUntil(); !at.IsZero() {
 			whole = at
 		}
-		for i := range list {
-			p := Place{Change: list[i].Change, Whole: t.progress.whole}
+		for i, q := range list {
+			p := Place{Change: q.Change, Whole: t.progress.whole}
 			if i == len(list)-1 {
 				p.Whole = whole
 			}
-			if !t.deliverQuestion(ctx, &list[i], p) {
+			if !t.deliverQuestion(ctx, q, p) {
 				return
 			}
 		}

@@ -385,7 +385,15 @@ func (e *fakeEngine) followInterrupts(_ *runtime.CallMemory, q checkpoint.Interr
 	return &fakeInterruptFollower{engine: e, tenant: q.Tenant, lastChange: after}
 }
 
-func (f *fakeInterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
+// pointTo returns pointers to interrupts.
+func pointTo(list []checkpoint.Interrupt) (all []*checkpoint.Interrupt) {
+	for i := range list {
+		all = append(all, &list[i])
+	}
+	return all
+}
+
+func (f *fakeInterruptFollower) Next(ctx context.Context) ([]*checkpoint.Interrupt, error) {
 	for {
 		f.engine.mu.Lock()
 		grown := f.engine.logGrown
@@ -397,7 +405,7 @@ func (f *fakeInterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrup
 			if len(found) > 0 {
 				f.lastChange = found[len(found)-1].Change
 			}
-			return found, err
+			return pointTo(found), err
 		}
 		select {
 		case <-grown:

@@ -16,7 +16,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/permission"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
-	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // interruptStream is the sending side of WatchInterrupts.
@@ -31,6 +30,7 @@ type interruptWatch struct {
 	lastChange uint64 // last change looked at
 	isResumed  bool
 	startsNow  bool // without the interrupts that are open
+	maxChanges int  // in one message, 0 = one, in the fields of the message itself
 	sender     *stream.Sender
 	memory     *runtime.CallMemory // for interrupts that were read and are not sent
 }
@@ -46,6 +46,10 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	w := &interruptWatch{
 		interruptService: s, filter: listing.ParseInterruptFilter(v, "filter", req.GetFilter(), "", interceptor.ActorOf(ctx)),
 		tokenScope: digestList(ctx, "inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "", startsNow: req.GetStartNow(),
+		maxChanges: int(min(req.GetMaxChanges(), maxBatchChanges)),
+	}
+	if w.maxChanges < 0 {
+		v.AddViolation("max_changes", "%d is negative; 0 means a message for each change", w.maxChanges)
 	}
 	w.filter.RequireWatchIndex(v)
 	if w.isResumed && w.startsNow {
@@ -172,23 +176,29 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 	}
 }
 
-// sendOpenPage sends interrupts until the client does not take an interrupt soon. A stream
+// sendOpenPage sends interrupts until the client does not take a message soon. A stream
 // that breaks before all are sent has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
 	filter, now := w.newItemFilter(ctx), time.Now()
-	for i := range open {
-		if !filter.Shows(open[i].Graph, open[i].Thread) || !w.filter.Matches(&open[i], now) {
-			q.After = q.PositionOf(&open[i])
-			continue
+	for len(open) > 0 {
+		b := changeBatch{limit: w.maxChanges}
+		looked := 0
+		for ; looked < len(open) && b.HasRoom(); looked++ {
+			in := &open[looked]
+			if !filter.Shows(in.Graph, in.Thread) || !w.filter.Matches(in, now) {
+				continue
+			}
+			m, err := w.encodeAlone(in, false)
+			if err != nil {
+				return err
+			}
+			b.AddChange(m)
 		}
-		f, err := flow.EncodeMessage(&graphdv1.InterruptChange{Interrupt: wire.InterruptToProto(open[i])})
-		if err != nil {
+		if err := w.offerBatch(ctx, &b, ""); err != nil {
 			return err
 		}
-		if err := w.sender.OfferMessage(ctx, f); err != nil {
-			return err
-		}
-		q.After = q.PositionOf(&open[i])
+		q.After = q.PositionOf(&open[looked-1])
+		open = open[looked:]
 	}
 	return nil
 }
@@ -229,47 +239,57 @@ func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQue
 	return w.engine.Interrupts(ctx, w.memory, q)
 }
 
-// sendChanges sends changes, until the client does not take a change soon.
-func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.Interrupt) error {
+// sendChanges sends changes, until the client does not take a message soon.
+func (w *interruptWatch) sendChanges(ctx context.Context, changed []*checkpoint.Interrupt) error {
 	filter, now := w.newItemFilter(ctx), time.Now()
-	for i := range changed {
-		before := w.lastChange
-		w.lastChange = max(w.lastChange, changed[i].Change)
-		isSelected := w.filter.Query.MatchesInterrupt(&changed[i]) && w.filter.Matches(&changed[i], now)
-		if !filter.Shows(changed[i].Graph, changed[i].Thread) || !isSelected && !w.filter.MayHaveMatched(&changed[i]) {
-			continue
+	for len(changed) > 0 {
+		b := changeBatch{limit: w.maxChanges}
+		looked := 0
+		for ; looked < len(changed) && b.HasRoom(); looked++ {
+			in := changed[looked]
+			isSelected := w.filter.Query.MatchesInterrupt(in) && w.filter.Matches(in, now)
+			if !filter.Shows(in.Graph, in.Thread) || !isSelected && !w.filter.MayHaveMatched(in) {
+				continue
+			}
+			m, err := w.encodeChange(in, !isSelected)
+			if err != nil {
+				return err
+			}
+			b.AddChange(m)
 		}
-		m, err := w.newChangeMessage(wire.InterruptToProto(changed[i]))
+		last := max(w.lastChange, changed[looked-1].Change)
+		token, err := w.tokens.EncodeToken(w.tokenScope, last)
 		if err != nil {
 			return err
 		}
-		m.Gone = !isSelected
-		f, err := flow.EncodeMessage(m)
-		if err != nil {
+		if err := w.offerBatch(ctx, &b, token); err != nil {
 			return err
 		}
-		if err := w.sender.OfferMessage(ctx, f); err != nil {
-			w.lastChange = before
-			return err
-		}
+		w.lastChange = last
+		changed = changed[looked:]
 	}
 	return nil
 }
 
-// newChangeMessage returns the message of an interrupt, or of a bookmark, with the
-// token from which a client continues.
-func (w *interruptWatch) newChangeMessage(q *graphdv1.Interrupt) (*graphdv1.InterruptChange, error) {
-	token, err := w.tokens.EncodeToken(w.tokenScope, w.lastChange)
-	return &graphdv1.InterruptChange{Interrupt: q, ResumeToken: token, Bookmark: q == nil}, err
+// offerBatch sends the changes of a batch, if there are any.
+func (w *interruptWatch) offerBatch(ctx context.Context, b *changeBatch, token string) error {
+	if len(b.parts) == 0 {
+		return nil
+	}
+	m, err := b.BuildMessage(token)
+	if err != nil {
+		return err
+	}
+	return w.sender.OfferMessage(ctx, m)
 }
 
 // sendBookmark sends the token from which a client continues.
 func (w *interruptWatch) sendBookmark(ctx context.Context) error {
-	m, err := w.newChangeMessage(nil)
+	token, err := w.tokens.EncodeToken(w.tokenScope, w.lastChange)
 	if err != nil {
 		return err
 	}
-	f, err := flow.EncodeMessage(m)
+	f, err := flow.EncodeMessage(&graphdv1.InterruptChange{ResumeToken: token, Bookmark: true})
 	if err != nil {
 		return err
 	}

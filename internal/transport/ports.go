@@ -95,9 +95,9 @@ type Engine interface {
 // InterruptFollower reads changed interrupts of all threads in the order of their
 // Change. One goroutine uses it.
 type InterruptFollower interface {
-	// Next waits for changes and returns at least one. It returns ctx's error,
-	// or its cause, when ctx ends.
-	Next(ctx context.Context) ([]checkpoint.Interrupt, error)
+	// Next waits for changes and returns at least one. Followers share them: they never
+	// change. It returns ctx's error, or its cause, when ctx ends.
+	Next(ctx context.Context) ([]*checkpoint.Interrupt, error)
 	// After returns the change up to which it has looked at all changes.
 	After() uint64
 	Close()

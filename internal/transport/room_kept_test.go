@@ -83,7 +83,7 @@ type quietFollower struct {
 	goOn  chan struct{}
 }
 
-func (f *quietFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
+func (f *quietFollower) Next(ctx context.Context) ([]*checkpoint.Interrupt, error) {
 	if f.turns.Add(1) == 2 {
 		close(f.quiet)
 		<-f.goOn

@@ -301,7 +301,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common})
 	graphdv1.RegisterThreadServiceServer(at, &threadService{service: common})
 	graphdv1.RegisterInterruptServiceServer(at, &interruptService{
-		service: common, followInterrupts: o.FollowInterrupts,
+		service: common, encoded: flow.NewEncodedCache[encodedChangeKey](), followInterrupts: o.FollowInterrupts,
 	})
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
 		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry, o.Auditor != nil}, workers: o.Workers, info: o.Info,

@@ -454,7 +454,11 @@ type WatchInterruptsRequest struct {
 	// Begin with the changes from now on. The first message is then a bookmark
 	// with a token: a client that lists the questions after it misses none. Not with
 	// resume_token.
-	StartNow      bool `protobuf:"varint,3,opt,name=start_now,json=startNow,proto3" json:"start_now,omitempty"`
+	StartNow bool `protobuf:"varint,3,opt,name=start_now,json=startNow,proto3" json:"start_now,omitempty"`
+	// The most changes in one message, in InterruptChange.changes: changes that are
+	// there at the same time come together, which costs client and server less. More
+	// than 256 counts as 256; 0 sends each change in a message of its own.
+	MaxChanges    int32 `protobuf:"varint,4,opt,name=max_changes,json=maxChanges,proto3" json:"max_changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,6 +514,13 @@ func (x *WatchInterruptsRequest) GetStartNow() bool {
 	return false
 }
 
+func (x *WatchInterruptsRequest) GetMaxChanges() int32 {
+	if x != nil {
+		return x.MaxChanges
+	}
+	return 0
+}
+
 // A question that is new or has changed.
 type InterruptChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -524,7 +535,11 @@ type InterruptChange struct {
 	// The filter selects the question no longer: it is assigned to others, has
 	// another priority, or, with state = "OPEN", is not open any more. It may be
 	// told more than once, and of a question that was not sent before.
-	Gone          bool `protobuf:"varint,4,opt,name=gone,proto3" json:"gone,omitempty"`
+	Gone bool `protobuf:"varint,4,opt,name=gone,proto3" json:"gone,omitempty"`
+	// The changes, in their order, with WatchInterruptsRequest.max_changes. interrupt
+	// and gone are then set in each of them instead of here, and resume_token is set
+	// here alone: it goes on after the last of them.
+	Changes       []*InterruptChange `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,6 +600,13 @@ func (x *InterruptChange) GetGone() bool {
 		return x.Gone
 	}
 	return false
+}
+
+func (x *InterruptChange) GetChanges() []*InterruptChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
 }
 
 // Asks for a claim.
@@ -1697,16 +1719,19 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x16UpdateInterruptRequest\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"p\n" +
+	"updateMask\"\x91\x01\n" +
 	"\x16WatchInterruptsRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1b\n" +
-	"\tstart_now\x18\x03 \x01(\bR\bstartNow\"\x98\x01\n" +
+	"\tstart_now\x18\x03 \x01(\bR\bstartNow\x12\x1f\n" +
+	"\vmax_changes\x18\x04 \x01(\x05R\n" +
+	"maxChanges\"\xce\x01\n" +
 	"\x0fInterruptChange\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1a\n" +
 	"\bbookmark\x18\x03 \x01(\bR\bbookmark\x12\x12\n" +
-	"\x04gone\x18\x04 \x01(\bR\x04gone\"\x8e\x01\n" +
+	"\x04gone\x18\x04 \x01(\bR\x04gone\x124\n" +
+	"\achanges\x18\x05 \x03(\v2\x1a.graphd.v1.InterruptChangeR\achanges\"\x8e\x01\n" +
 	"\x15ClaimInterruptRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x125\n" +
@@ -1843,48 +1868,49 @@ var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
 	24, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
 	25, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
 	24, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
-	26, // 5: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	27, // 6: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
-	21, // 7: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
-	28, // 8: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	23, // 9: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
-	29, // 10: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
-	30, // 11: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	31, // 12: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
-	0,  // 13: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
-	26, // 14: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
-	22, // 15: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
-	1,  // 16: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	3,  // 17: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
-	5,  // 18: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	6,  // 19: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	7,  // 20: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	9,  // 21: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
-	10, // 22: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	11, // 23: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
-	13, // 24: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
-	14, // 25: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
-	15, // 26: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	16, // 27: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	18, // 28: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	2,  // 29: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	4,  // 30: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
-	24, // 31: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	24, // 32: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	8,  // 33: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	24, // 34: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	24, // 35: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	12, // 36: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
-	24, // 37: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
-	24, // 38: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
-	28, // 39: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	17, // 40: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	19, // 41: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	29, // [29:42] is the sub-list for method output_type
-	16, // [16:29] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	8,  // 5: graphd.v1.InterruptChange.changes:type_name -> graphd.v1.InterruptChange
+	26, // 6: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	27, // 7: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
+	21, // 8: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
+	28, // 9: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	23, // 10: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	29, // 11: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	30, // 12: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	31, // 13: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	0,  // 14: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
+	26, // 15: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
+	22, // 16: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	1,  // 17: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	3,  // 18: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
+	5,  // 19: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	6,  // 20: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	7,  // 21: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	9,  // 22: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	10, // 23: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	11, // 24: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
+	13, // 25: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
+	14, // 26: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
+	15, // 27: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	16, // 28: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	18, // 29: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	2,  // 30: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	4,  // 31: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
+	24, // 32: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	24, // 33: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	8,  // 34: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	24, // 35: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	24, // 36: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	12, // 37: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
+	24, // 38: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
+	24, // 39: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
+	28, // 40: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	17, // 41: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	19, // 42: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	30, // [30:43] is the sub-list for method output_type
+	17, // [17:30] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }

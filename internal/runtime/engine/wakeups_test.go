@@ -195,7 +195,7 @@ func TestQuestionsReachWatchersOnOtherServersAtOnce(t *testing.T) {
 			for found := false; !found; {
 				changed, err := f.Next(ctx)
 				require.NoError(t, err)
-				found = slices.ContainsFunc(changed, func(q checkpoint.Interrupt) bool { return q.Thread == thread && q.State == state })
+				found = slices.ContainsFunc(changed, func(q *checkpoint.Interrupt) bool { return q.Thread == thread && q.State == state })
 			}
 			took[i] = append(took[i], time.Since(began))
 		}

@@ -18,7 +18,8 @@ type InterruptFollower struct {
 	query    checkpoint.InterruptQuery
 	after    uint64
 	lastRead time.Time
-	isBusy   bool // the last read found changes
+	isBusy   bool      // the last read found changes
+	returned time.Time // when Next returned changes last, zero = it was called again
 	// whole is the last moment of which is known that all has been returned, newest that of the
 	// last read: a store may leave out of a read what changes meanwhile, and the next read has it.
 	whole, newest time.Time
@@ -28,12 +29,19 @@ type InterruptFollower struct {
 }
 
 // interruptPollInterval is the interval at which an interrupt follower reads the
-// store without signals. minInterruptInterval is the shortest interval with them, and
-// busyInterruptInterval that after a read that found changes: people read interrupts.
+// store without signals. minInterruptInterval is the shortest interval with them.
 const (
 	interruptPollInterval = 200 * time.Millisecond
 	minInterruptInterval  = 10 * time.Millisecond
-	busyInterruptInterval = 25 * time.Millisecond
+)
+
+// Bounds of the interval after a read that found changes: people read interrupts. Between them it
+// is busyRestFactor times as long as the changes took their reader, so that many followers leave
+// the processors to those who ask and answer.
+const (
+	minBusyInterval = 25 * time.Millisecond
+	maxBusyInterval = 200 * time.Millisecond
+	busyRestFactor  = 8
 )
 
 // changePageSize is the number of changed interrupts in one read of the store.
@@ -70,10 +78,11 @@ func (f *InterruptFollower) WholeUntil() time.Time { return f.whole }
 // Next waits for changes that the query selects, or may have selected before, and returns at
 // least one change. The changes are shared: the caller must not change them. Errors: the cause
 // of ctx, and those of Options.ListInterrupts.
-func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
+func (f *InterruptFollower) Next(ctx context.Context) ([]*checkpoint.Interrupt, error) {
+	busyInterval := f.takeBusyInterval()
 	for {
 		if f.isBusy {
-			if err := f.waitSinceRead(ctx, busyInterruptInterval); err != nil {
+			if err := f.waitSinceRead(ctx, busyInterval); err != nil {
 				return nil, err
 			}
 		}
@@ -97,17 +106,28 @@ func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, e
 			continue
 		}
 		if wanted := f.selectInterrupts(list); len(wanted) > 0 {
+			f.returned = time.Now()
 			return wanted, nil
 		}
 	}
 }
 
+// takeBusyInterval returns the interval after a read that found changes.
+func (f *InterruptFollower) takeBusyInterval() time.Duration {
+	if f.returned.IsZero() {
+		return minBusyInterval
+	}
+	took := time.Since(f.returned)
+	f.returned = time.Time{}
+	return min(max(busyRestFactor*took, minBusyInterval), maxBusyInterval)
+}
+
 // selectInterrupts returns the changes that the query selects, and those of interrupts that it
 // may have selected before.
-func (f *InterruptFollower) selectInterrupts(list []checkpoint.Interrupt) (wanted []checkpoint.Interrupt) {
+func (f *InterruptFollower) selectInterrupts(list []checkpoint.Interrupt) (wanted []*checkpoint.Interrupt) {
 	for i := range list {
 		if f.query.MatchesInterrupt(&list[i]) || f.query.MayHaveSelected(&list[i]) {
-			wanted = append(wanted, list[i])
+			wanted = append(wanted, &list[i])
 		}
 	}
 	return wanted

@@ -1,11 +1,15 @@
 package feed
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // A change of one tenant does not have the followers of another read the store. A signal of
@@ -37,4 +41,38 @@ func TestChangesWakeTheFollowersOfTheirTenant(t *testing.T) {
 	requireWoken("")
 	d.interruptFollowers.handleSignal(checkpoint.SignalRefresh)
 	requireWoken("", "default", "acme")
+}
+
+// While much happens, a follower reads again after eight times as long as its reader needed for the
+// changes, within bounds. After a quiet time it reads at once.
+func TestAFollowerRestsAsItsReaderNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		change := uint64(0)
+		var read time.Time
+		feed := New(Options{
+			Now: time.Now,
+			ListInterrupts: func(context.Context, *runtime.CallMemory, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+				read = time.Now()
+				change++
+				return []checkpoint.Interrupt{{ID: "i", Change: change}}, nil
+			},
+		})
+		f := feed.FollowInterrupts(nil, checkpoint.InterruptQuery{}, 0)
+		defer f.Close()
+		for _, step := range []struct{ needs, want time.Duration }{
+			{0, 25 * time.Millisecond},
+			{time.Millisecond, 25 * time.Millisecond},
+			{10 * time.Millisecond, 80 * time.Millisecond},
+			{50 * time.Millisecond, 200 * time.Millisecond},
+			{time.Second, time.Second},
+		} {
+			before := read
+			time.Sleep(step.needs)
+			_, err := f.Next(t.Context())
+			require.NoError(t, err)
+			if !before.IsZero() {
+				require.Equal(t, step.want, read.Sub(before))
+			}
+		}
+	})
 }

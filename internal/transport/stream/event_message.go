@@ -39,6 +39,14 @@ func (a *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) er
 	return err
 }
 
+// encodedEventKey identifies an encoded form of an event. Events are shared by all
+// followers of a thread and never change.
+type encodedEventKey struct {
+	event               *checkpoint.Event
+	mark                uint32 // in the cursor
+	hasCheckpointValues bool   // whether checkpoints come with values
+}
+
 // encodeEvent returns the encoded message of an event.
 func (a *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*flow.EncodedMessage, error) {
 	if !a.isShared() {
@@ -52,7 +60,7 @@ func (a *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*f
 	if e.Seq == a.lastSeq {
 		k.mark = a.mark
 	}
-	if f := a.encoded.findEvent(k); f != nil {
+	if f := a.encoded.FindMessage(k); f != nil {
 		return f, nil
 	}
 	out, err := a.newEventMessage(ctx, e)
@@ -63,7 +71,7 @@ func (a *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*f
 	if err != nil {
 		return nil, err
 	}
-	a.encoded.addEvent(k, f)
+	a.encoded.AddMessage(k, f)
 	return f, nil
 }
 

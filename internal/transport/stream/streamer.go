@@ -32,7 +32,7 @@ type Streamer struct {
 
 	Sources
 
-	encoded *encodedEvents // nil = each stream encodes for itself
+	encoded *flow.EncodedCache[encodedEventKey] // nil = each stream encodes for itself
 }
 
 // Sources are the parts of the server that a Streamer calls.
@@ -47,7 +47,7 @@ type Sources struct {
 
 // NewStreamer makes a Streamer.
 func NewStreamer(registry *Registry, sources Sources) *Streamer {
-	return &Streamer{Registry: registry, Sources: sources, encoded: newEncodedEvents()}
+	return &Streamer{Registry: registry, Sources: sources, encoded: flow.NewEncodedCache[encodedEventKey]()}
 }
 
 // Metrics counts the open event streams.

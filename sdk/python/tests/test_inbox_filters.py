@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from graphd import AsyncClient, Client, Security
+from graphd._gen.v1 import interrupt_pb2
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd.dev import dev
 from graphd.errors import GraphdError
@@ -247,5 +248,29 @@ def test_a_count_has_one_condition() -> None:
 
 def test_a_watch_that_breaks_goes_on_where_it_was() -> None:
     watch = ResumableWatch("", "", Deadline(None), start_now=True)
-    assert watch.record_change(ins.InterruptChange(resume_token="t", bookmark=True)) == []
+    assert watch.record_changes(ins.InterruptChange(resume_token="t", bookmark=True)) == []
     assert (watch.request.resume_token, watch.request.start_now) == ("t", False)
+
+
+def test_changes_that_come_together_go_on_before_or_after_all_of_them() -> None:
+    watch = ResumableWatch("", "", Deadline(None))
+
+    def batch(token: str, *names: str) -> ins.InterruptChange:
+        changes = [ins.InterruptChange(interrupt=interrupt_pb2.Interrupt(interrupt_id=name)) for name in names]
+        return ins.InterruptChange(changes=changes, resume_token=token)
+
+    assert watch.record_changes(batch("", "a", "b")) == []
+    assert watch.record_changes(batch("", "c")) == []
+    first = watch.record_changes(ins.InterruptChange(resume_token="1", bookmark=True))
+    assert [(one.question.question_id, one.is_initial, one.token) for one in first] == [
+        ("a", True, ""),
+        ("b", True, ""),
+        ("c", True, ""),
+    ]
+    then = watch.record_changes(batch("2", "d", "e", "f"))
+    assert [(one.question.question_id, one.is_initial, one.token) for one in then] == [
+        ("d", False, "1"),
+        ("e", False, "1"),
+        ("f", False, "2"),
+    ]
+    assert watch.request.resume_token == "2"

@@ -17,13 +17,19 @@ from graphd.transport.errors import to_graphd_error
 from graphd.transport.server import Server, Stubs
 
 
+MAX_CHANGES = 64
+"""Changes that a server sends in one message."""
+
+
 class ResumableWatch:
     """The streams of one watch."""
 
     def __init__(self, condition: str, after: str, deadline: Deadline, *, start_now: bool = False) -> None:
         if after and start_now:
             raise ValueError("start_now is True, and the watch begins after the change of after: give one of them")
-        self.request = ins.WatchInterruptsRequest(filter=condition, resume_token=after, start_now=start_now)
+        self.request = ins.WatchInterruptsRequest(
+            filter=condition, resume_token=after, start_now=start_now, max_changes=MAX_CHANGES
+        )
         self.deadline = deadline
         self._attempts: Attempts | None = None
         self._has_answer = False
@@ -34,20 +40,24 @@ class ResumableWatch:
         self._initial = []
         return stubs.interrupts.WatchInterrupts(self.request, timeout=self.deadline.remaining())
 
-    def record_change(self, change: ins.InterruptChange) -> list[QuestionChange]:
+    def record_changes(self, message: ins.InterruptChange) -> list[QuestionChange]:
         """Notes how far the watch has come, and returns what is to be shown.
 
         The initial questions are shown when all of them are there: a stream that breaks among them begins anew,
         and a question that is closed meanwhile would be missing there.
         """
         self._has_answer, self._attempts = True, None
-        if not change.resume_token:
-            self._initial.append(change)
+        changes = list(message.changes) or ([message] if message.HasField("interrupt") else [])
+        if not message.resume_token:
+            self._initial += changes
             return []
-        self.request.resume_token, self.request.start_now = change.resume_token, False
-        shown = [read_change(one, is_initial=True) for one in self._initial]
+        before, self.request.resume_token = self.request.resume_token, message.resume_token
+        self.request.start_now = False
+        shown = [read_change(one, "", is_initial=True) for one in self._initial]
         self._initial = []
-        return [*shown, read_change(change, is_initial=False)] if change.HasField("interrupt") else shown
+        shown += [read_change(one, before, is_initial=False) for one in changes[:-1]]
+        shown += [read_change(one, message.resume_token, is_initial=False) for one in changes[-1:]]
+        return shown
 
     def next_pause(self, problem: GraphdError) -> float:
         """Seconds to wait before the next stream; raises the problem when there is none."""
@@ -60,8 +70,8 @@ def read_changes(server: Server, watch: ResumableWatch) -> Generator[QuestionCha
     while True:
         call = watch.open_next(server.stubs)
         try:
-            for change in call:
-                yield from watch.record_change(change)
+            for message in call:
+                yield from watch.record_changes(message)
             problem = _ended()
         except grpc.RpcError as error:
             problem = to_graphd_error(error)
@@ -75,8 +85,8 @@ async def aread_changes(server: Server, watch: ResumableWatch) -> AsyncGenerator
     while True:
         call = watch.open_next(server.astubs)
         try:
-            async for change in call:
-                for shown in watch.record_change(change):
+            async for message in call:
+                for shown in watch.record_changes(message):
                     yield shown
             problem = _ended()
         except grpc.RpcError as error:

@@ -87,7 +87,8 @@ class QuestionChange:
     """The watch is not about it any more: it is assigned to others, has another priority, or a state that was not
     asked for. That may come more than once, and for a question that was not shown."""
     token: str = field(repr=False)
-    """Where to go on after it, with ``inbox.watch(after=…)``; "" while initial questions come."""
+    """Where to go on after it, with ``inbox.watch(after=…)``; "" while initial questions come. Changes that came together
+    go on after all of them or before them: all but the last come again."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +197,9 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
     )
 
 
-def read_change(change: ins.InterruptChange, *, is_initial: bool) -> QuestionChange:
+def read_change(change: ins.InterruptChange, token: str, *, is_initial: bool) -> QuestionChange:
     """A change of the server."""
-    return QuestionChange(read_question(change.interrupt), is_initial, change.gone, change.resume_token)
+    return QuestionChange(read_question(change.interrupt), is_initial, change.gone, token)
 
 
 Answers = Mapping[str, Any] | Answer | Dismissal | Sequence[Answer | Dismissal] | None

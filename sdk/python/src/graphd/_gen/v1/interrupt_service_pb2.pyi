@@ -80,26 +80,30 @@ class UpdateInterruptRequest(_message.Message):
     def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class WatchInterruptsRequest(_message.Message):
-    __slots__ = ("filter", "resume_token", "start_now")
+    __slots__ = ("filter", "resume_token", "start_now", "max_changes")
     FILTER_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     START_NOW_FIELD_NUMBER: _ClassVar[int]
+    MAX_CHANGES_FIELD_NUMBER: _ClassVar[int]
     filter: str
     resume_token: str
     start_now: bool
-    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ..., start_now: bool = ...) -> None: ...
+    max_changes: int
+    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ..., start_now: bool = ..., max_changes: _Optional[int] = ...) -> None: ...
 
 class InterruptChange(_message.Message):
-    __slots__ = ("interrupt", "resume_token", "bookmark", "gone")
+    __slots__ = ("interrupt", "resume_token", "bookmark", "gone", "changes")
     INTERRUPT_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     BOOKMARK_FIELD_NUMBER: _ClassVar[int]
     GONE_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     interrupt: _interrupt_pb2.Interrupt
     resume_token: str
     bookmark: bool
     gone: bool
-    def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., resume_token: _Optional[str] = ..., bookmark: bool = ..., gone: bool = ...) -> None: ...
+    changes: _containers.RepeatedCompositeFieldContainer[InterruptChange]
+    def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., resume_token: _Optional[str] = ..., bookmark: bool = ..., gone: bool = ..., changes: _Optional[_Iterable[_Union[InterruptChange, _Mapping]]] = ...) -> None: ...
 
 class ClaimInterruptRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id", "duration")
