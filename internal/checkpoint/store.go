@@ -183,8 +183,9 @@ type Records interface {
 // cost must not grow with the threads and interrupts of other tenants, nor with their
 // changes. A query without a Tenant is for operators: it may cost more with each tenant.
 type Index interface {
-	// Threads lists heads by update time, newest first, then by Thread. A
-	// record that can't be read is left out; reading it by name tells why.
+	// Threads lists heads by update time, or with conditions by creation time, newest first,
+	// then by Thread. With one condition a list must not cost more with each thread that it
+	// does not select. A record that can't be read is left out; reading it by name tells why.
 	Threads(ctx context.Context, q ThreadQuery) ([]Head, error)
 	// Interrupts lists interrupts by Created, oldest first, then by Thread and
 	// ID; with ByDue by DueTime in place of Created, those that have one; or, with
@@ -230,8 +231,17 @@ type ThreadQuery struct {
 
 // ThreadPosition is a place in the order of Threads; zero = the start.
 type ThreadPosition struct {
-	Updated time.Time
+	Updated time.Time // in the order of last changes
+	Created time.Time // in the order of creation
 	Thread  string
+}
+
+// Time returns the time by which the place stands in its order.
+func (p ThreadPosition) Time() time.Time {
+	if !p.Created.IsZero() {
+		return p.Created
+	}
+	return p.Updated
 }
 
 // InterruptQuery selects interrupts. Zero fields select all.

@@ -245,14 +245,14 @@ func (r *Registry) findPinnedThreads(ctx context.Context, name string, doomed []
 		return nil, true, nil
 	}
 	owner, _ := tenant.Split(name) // threads use graphs of their tenant alone
-	q := checkpoint.ThreadQuery{Tenant: owner, Limit: threadsPerPage}
+	q := checkpoint.ThreadQuery{Tenant: owner, Graph: name, Limit: threadsPerPage}
 	for range maxThreadsChecked / threadsPerPage {
 		heads, err := r.threads.Threads(ctx, q)
 		if err != nil {
 			return nil, false, err
 		}
 		for i := range heads {
-			if h := &heads[i]; h.Graph == name && containsVersion(doomed, h.Version) {
+			if h := &heads[i]; containsVersion(doomed, h.Version) {
 				_, thread := tenant.Split(h.Thread)
 				threads = append(threads, thread)
 			}
@@ -263,8 +263,7 @@ func (r *Registry) findPinnedThreads(ctx context.Context, name string, doomed []
 		if !checkpoint.IsPart(heads, threadsPerPage, (*checkpoint.Head).Size) {
 			return threads, true, nil
 		}
-		last := &heads[len(heads)-1]
-		q.Before = checkpoint.ThreadPosition{Updated: last.Updated, Thread: last.Thread}
+		q.Before = q.PositionOf(&heads[len(heads)-1])
 	}
 	return threads, false, nil
 }

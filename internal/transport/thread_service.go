@@ -112,7 +112,7 @@ func (s *threadService) ListThreads(
 			return nil, err
 		}
 		if !cut.TryAdd(t) {
-			if resp.NextPageToken, err = s.tokens.EncodeToken(list, threadPosition(&heads[i-1])); err != nil {
+			if resp.NextPageToken, err = s.tokens.EncodeToken(list, q.PositionOf(&heads[i-1])); err != nil {
 				return nil, err
 			}
 			break
@@ -120,10 +120,6 @@ func (s *threadService) ListThreads(
 		resp.Threads = append(resp.Threads, t)
 	}
 	return resp, s.checkAnswerSize(resp, "ask for THREAD_VIEW_BASIC")
-}
-
-func threadPosition(h *checkpoint.Head) checkpoint.ThreadPosition {
-	return checkpoint.ThreadPosition{Updated: h.Updated, Thread: h.Thread}
 }
 
 // readThreadPage reads the threads of a page that the caller gets, and makes the token of
@@ -138,13 +134,13 @@ func (s *threadService) readThreadPage(
 		if heads, err = s.engine.Threads(ctx, memory, q); err != nil {
 			return nil, "", err
 		}
-		return listing.CutPage(s.tokens, list, heads, size, (*checkpoint.Head).Size, func(h checkpoint.Head) any { return threadPosition(&h) })
+		return listing.CutPage(s.tokens, list, heads, size, (*checkpoint.Head).Size, func(h checkpoint.Head) any { return q.PositionOf(&h) })
 	}
 	heads, next, err := listing.CollectPage(size,
 		func(h *checkpoint.Head) bool { return filter.Shows(h.Graph, h.Thread) },
 		func(limit int, after *checkpoint.Head) ([]checkpoint.Head, bool, error) {
 			if after != nil {
-				q.Before = threadPosition(after)
+				q.Before = q.PositionOf(after)
 			}
 			found, err := s.engine.Threads(ctx, memory, q)
 			return found, checkpoint.IsPart(found, limit, (*checkpoint.Head).Size), err
@@ -152,7 +148,7 @@ func (s *threadService) readThreadPage(
 	if err != nil || next == nil {
 		return heads, "", err
 	}
-	token, err = s.tokens.EncodeToken(list, threadPosition(next))
+	token, err = s.tokens.EncodeToken(list, q.PositionOf(next))
 	return heads, token, err
 }
 

@@ -318,7 +318,7 @@ func boundThreads(e *env) {
 		}
 		require.Less(e, len(page), 70)
 		last := &page[len(page)-1]
-		q.Before = checkpoint.ThreadPosition{Updated: last.Updated, Thread: last.Thread}
+		q.Before = q.PositionOf(last)
 	}
 	require.Equal(e, 70, got)
 }

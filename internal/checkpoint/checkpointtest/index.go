@@ -76,7 +76,7 @@ func indexThreadPages(e *env) {
 				break
 			}
 			last := heads[len(heads)-1]
-			q.Before = checkpoint.ThreadPosition{Updated: last.Updated, Thread: last.Thread}
+			q.Before = q.PositionOf(&last)
 		}
 		require.Equal(e, want, got, "pages of %d", size)
 	}

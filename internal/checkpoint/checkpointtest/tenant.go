@@ -112,7 +112,7 @@ func (e *env) listThreadPages(q checkpoint.ThreadQuery) []string {
 			return got
 		}
 		last := heads[len(heads)-1]
-		q.Before = checkpoint.ThreadPosition{Updated: last.Updated, Thread: last.Thread}
+		q.Before = q.PositionOf(&last)
 	}
 }
 

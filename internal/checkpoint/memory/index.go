@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/tenant"
@@ -335,14 +334,14 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	for i := range s.shards {
 		for _, t := range s.shards[i].listThreads(q.Tenant) {
 			t.mu.Lock()
-			if !t.isDeleted && matchesThread(&q, &t.head) {
+			if !t.isDeleted && isThreadSelected(&q, &t.head) {
 				out = append(out, t.readHead(s))
 			}
 			t.mu.Unlock()
 		}
 	}
 	slices.SortFunc(out, func(a, b checkpoint.Head) int {
-		return compareThreads(&a, b.Updated, b.Thread)
+		return compareThreads(q.PositionOf(&a), q.PositionOf(&b))
 	})
 	return slices.Clone(cutAtLimit(out, q.Limit, (*checkpoint.Head).Size)), nil
 }
@@ -373,18 +372,11 @@ func (s *shard) listThreads(owner string) []*thread {
 	return out
 }
 
-func compareThreads(h *checkpoint.Head, updated time.Time, thread string) int {
-	return cmp.Or(updated.Compare(h.Updated), strings.Compare(h.Thread, thread))
+func compareThreads(a, b checkpoint.ThreadPosition) int {
+	return cmp.Or(b.Time().Compare(a.Time()), strings.Compare(a.Thread, b.Thread))
 }
 
-func matchesThread(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
-	if (q.State != "" && q.State != h.State) || (q.Graph != "" && q.Graph != h.Graph) {
-		return false
-	}
-	for k, v := range q.Metadata {
-		if got, ok := h.Metadata[k]; !ok || got != v {
-			return false
-		}
-	}
-	return q.Before == (checkpoint.ThreadPosition{}) || compareThreads(h, q.Before.Updated, q.Before.Thread) > 0
+// isThreadSelected reports whether a query selects a thread, behind the place where the page begins.
+func isThreadSelected(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
+	return q.MatchesThread(h) && (q.Before == (checkpoint.ThreadPosition{}) || compareThreads(q.PositionOf(h), q.Before) > 0)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,7 +86,7 @@ func requireFileOfToday(t *testing.T, name string, want checkpoint.Migration) {
 		require.Equal(t, [][]string{{"81", "blob"}},
 			readRows(t, db, "SELECT DISTINCT hex(substr("+record+", 1, 1)), typeof("+record+") FROM "+table), table)
 	}
-	require.Equal(t, [][]string{{"0", "19"}}, readRows(t, db, `SELECT sum(metadata IS NULL), count(*) FROM threads`))
+	require.Equal(t, [][]string{{"0", "19"}}, readRows(t, db, `SELECT sum(created IS NOT NULL), count(*) FROM threads`))
 	require.Empty(t, readRows(t, db, `SELECT key FROM meta WHERE key LIKE 'format3%'`))
 	require.Equal(t, [][]string{{"default", "19"}}, readRows(t, db, `SELECT tenant, count(*) FROM threads GROUP BY tenant`))
 	require.NoError(t, db.Close())
@@ -94,6 +95,16 @@ func requireFileOfToday(t *testing.T, name string, want checkpoint.Migration) {
 		list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Tenant: tenants})
 		require.NoError(t, err)
 		require.Len(t, list, 19)
+		labelled := 0
+		for i := range list {
+			h := &list[i]
+			q := checkpoint.ThreadQuery{Tenant: tenants, State: h.State, Graph: h.Graph, Metadata: h.Metadata}
+			found, err := s.Threads(t.Context(), q)
+			require.NoError(t, err)
+			require.True(t, slices.ContainsFunc(found, func(f checkpoint.Head) bool { return f.Thread == h.Thread }), "%s is found by what it has", h.Thread)
+			labelled += len(h.Metadata)
+		}
+		require.NotZero(t, labelled)
 		questions, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: tenants})
 		require.NoError(t, err)
 		require.Len(t, questions, 12)
@@ -353,7 +364,7 @@ func TestSealedRecordsArePackedWhenTheyOpen(t *testing.T) {
 	db := openDirectly(t, path)
 	require.Equal(t, [][]string{{"2200"}}, readRows(t, db, `SELECT count(*) FROM threads WHERE hex(substr(head, 1, 4)) IN ('02026B32', '03026B32')`),
 		"all are sealed with the first key")
-	require.Equal(t, sql.NullString{}, readNull(t, db, `SELECT max(metadata) FROM threads WHERE thread LIKE 'k%'`), "nothing of them is open")
+	require.Equal(t, sql.NullString{}, readNull(t, db, `SELECT max(labels) FROM threads WHERE thread LIKE 'k%' AND labels LIKE '%label%'`), "nothing of them is open")
 }
 
 func readNull(t *testing.T, db *sql.DB, query string) (v sql.NullString) {

@@ -41,7 +41,7 @@ func TestAServerKeepsAMigrationOutUnderAllNames(t *testing.T) {
 	for _, name := range []string{path, symbolic, filepath.Join(folder, "a.db")} {
 		db := openDirectly(t, path)
 		execSQL(t, db, `UPDATE meta SET value = 2 WHERE key = 'schema_version'`)
-		for _, table := range []string{"graph_tombstones", "interrupt_tags", "tag_counts"} {
+		for _, table := range []string{"graph_tombstones", "interrupt_tags", "tag_counts", "thread_labels"} {
 			execSQL(t, db, `DROP TABLE `+table)
 		}
 		require.NoError(t, db.Close())

@@ -127,7 +127,7 @@ func TestRoomOnADiskIsFound(t *testing.T) {
 	}
 	s := fresh(t)
 	other := filepath.Join(filepath.Dir(s.file.RealPath), "other")
-	require.NoError(t, os.WriteFile(other, make([]byte, 4<<20), 0o600))
+	require.NoError(t, os.WriteFile(other, make([]byte, 3<<20), 0o600))
 	fillStore(t, s, 0)
 	require.NoError(t, os.Remove(other))
 	require.Eventually(t, func() bool { return s.CheckWritable(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
@@ -175,7 +175,7 @@ func addSealedFormat3(t *testing.T, s *Store, box *seal.Box, n int) {
 			name := fmt.Sprintf("sealed-%06d", i)
 			head := fmt.Sprintf(`{"v":1,"thread":%q,"metadata":{"label":%q}}`, name, strings.Repeat("x", 4000))
 			text := box.Seal(seal.RecordPlace{Thread: name, Kind: "head"}, head)
-			if _, err := conn.ExecContext(ctx, `UPDATE threads SET head = ?, metadata = NULL WHERE thread = ?`, []byte(text), name); err != nil {
+			if _, err := conn.ExecContext(ctx, `UPDATE threads SET head = ? WHERE thread = ?`, []byte(text), name); err != nil {
 				return err
 			}
 		}
@@ -220,7 +220,7 @@ func TestAStoreOpensOnAFullDiskWithRecordsToPack(t *testing.T) {
 			dir := filepath.Dir(s.file.RealPath)
 			addSealedFormat3(t, s, box, threads)
 			rest, other := filepath.Join(dir, "rest"), filepath.Join(dir, "other")
-			require.NoError(t, os.WriteFile(other, make([]byte, 4<<20), 0o600))
+			require.NoError(t, os.WriteFile(other, make([]byte, 3<<20), 0o600))
 			fillStore(t, s, 0)
 			require.NoError(t, s.Close())
 			if strings.Contains(name, "disk") {

@@ -198,48 +198,50 @@ func (s *Store) openDatabase(ctx context.Context, box *seal.Box, opts *Options) 
 	if err := s.packSealedRecords(ctx, box, opts.Progress); err != nil {
 		return err
 	}
-	if err := s.tagInterrupts(ctx, box, opts.Progress); err != nil {
+	if err := s.indexMigrated(ctx, box, opts.Progress); err != nil {
 		return err
 	}
 	return s.file.NoteLog()
 }
 
-// tagInterrupts tags the open interrupts of a file that was migrated. Those whose keys are
-// missing, or for which there is no space, are tagged by a later start.
-func (s *Store) tagInterrupts(ctx context.Context, box *seal.Box, tell func(checkpoint.Migration)) error {
+// indexMigrated indexes the threads and the open interrupts of a file that was migrated. Those
+// whose keys are missing, or for which there is no space, are indexed by a later start.
+func (s *Store) indexMigrated(ctx context.Context, box *seal.Box, tell func(checkpoint.Migration)) error {
 	isNeeded, err := setup.HasUntagged(ctx, s.readDB)
 	if err != nil || !isNeeded {
 		return err
 	}
-	n, err := s.tagPieces(ctx, box, tell)
+	n, err := s.indexPieces(ctx, box, tell)
 	switch {
 	case err != nil && (errors.Is(err, checkpoint.ErrStoreFull) || errors.Is(s.CheckWritable(ctx), checkpoint.ErrStoreFull)):
-		s.warnings = append(s.warnings, fmt.Sprintf("open questions of a migrated file are missing in lists until the next start, "+
+		s.warnings = append(s.warnings, fmt.Sprintf("threads and open questions of a migrated file are missing in lists with a filter until the next start, "+
 			"since there is no space to index them: %v", err))
 		return nil
 	case err != nil:
 		return err
 	case n > 0:
-		s.warnings = append(s.warnings, fmt.Sprintf("%d open questions can't be read, and are missing in lists until a start with their keys", n))
+		s.warnings = append(s.warnings, fmt.Sprintf("%d threads and open questions can't be read, and are missing in lists with a filter until a start with their keys", n))
 		return nil
 	}
 	return s.runPiece(ctx, setup.RemoveUntaggedMark)
 }
 
-// tagPieces tags piece by piece, and returns how many interrupts can't be read.
-func (s *Store) tagPieces(ctx context.Context, box *seal.Box, tell func(checkpoint.Migration)) (unreadable int, err error) {
+// indexPieces indexes piece by piece, and returns how many threads and interrupts can't be read.
+func (s *Store) indexPieces(ctx context.Context, box *seal.Box, tell func(checkpoint.Migration)) (unreadable int, err error) {
 	m := checkpoint.Migration{From: SchemaVersion, To: SchemaVersion}
-	for p := (tags.Piece{}); !p.IsEnd; {
-		err := s.runPiece(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
-			p, err = s.TagNext(ctx, conn, box, p.Last)
-			return err
-		})
-		if err != nil {
-			return unreadable, err
-		}
-		unreadable += p.Unreadable
-		if m.Done += p.Read; tell != nil && !p.IsEnd {
-			tell(m)
+	for _, index := range []func(context.Context, *sql.Conn, *seal.Box, checkpoint.InterruptPosition) (tags.Piece, error){s.LabelNext, s.TagNext} {
+		for p := (tags.Piece{}); !p.IsEnd; {
+			err := s.runPiece(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+				p, err = index(ctx, conn, box, p.Last)
+				return err
+			})
+			if err != nil {
+				return unreadable, err
+			}
+			unreadable += p.Unreadable
+			if m.Done += p.Read; tell != nil && !p.IsEnd {
+				tell(m)
+			}
 		}
 	}
 	return unreadable, nil

@@ -189,8 +189,7 @@ func (q *queues) listQueues(ctx context.Context, owner string, t *tenantQueues) 
 		if len(heads) == 0 || !q.addListed(owner, t, heads) {
 			return
 		}
-		last := &heads[len(heads)-1]
-		query.Before = checkpoint.ThreadPosition{Updated: last.Updated, Thread: last.Thread}
+		query.Before = query.PositionOf(&heads[len(heads)-1])
 	}
 }
 

@@ -55,57 +55,11 @@ func (f *queryBuilder) addEqual(column, value string) {
 	}
 }
 
-// memberCondition returns a condition on the members of a JSON column. NULL meets it:
-// the record of the row is sealed, and the reader of the record compares.
-func memberCondition(column, condition string) string {
-	return "(" + column + " IS NULL OR EXISTS (SELECT 1 FROM json_each(" + column + ") AS j WHERE " + condition + "))"
-}
-
 func (f *queryBuilder) buildQuery(selection, order string) string {
 	if len(f.conditions) == 0 {
 		return selection + " ORDER BY " + order
 	}
 	return selection + " WHERE " + strings.Join(f.conditions, " AND ") + " ORDER BY " + order
-}
-
-// Threads lists heads by update time, newest first. Without a tenant SQLite sorts the
-// threads of all. Errors wrap ErrUnavailable, or ErrCorrupt for a damaged file.
-func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	statement, args := buildThreadQuery(&q)
-	rows, err := x.db.QueryContext(ctx, statement, args...)
-	if err != nil {
-		return nil, layout.ToContractError(err)
-	}
-	return collectReadable(rows, q.Limit, func() (checkpoint.Head, error) {
-		var row layout.HeadRow
-		if err := rows.Scan(&row.Thread, &row.Revision, &row.Expires, &row.Record); err != nil {
-			return checkpoint.Head{}, err
-		}
-		return layout.DecodeHead(x.box, &row, x.now())
-	}, func(h *checkpoint.Head) bool { // the column is NULL when the record is sealed
-		for k, v := range q.Metadata {
-			if got, ok := h.Metadata[k]; !ok || got != v {
-				return false
-			}
-		}
-		return true
-	}, (*checkpoint.Head).Size)
-}
-
-// buildThreadQuery is the statement that answers a query.
-func buildThreadQuery(q *checkpoint.ThreadQuery) (statement string, args []any) {
-	var f queryBuilder
-	f.addEqual("tenant", q.Tenant)
-	f.addEqual("state", string(q.State))
-	f.addEqual("graph", q.Graph)
-	for k, v := range q.Metadata {
-		f.addCondition(memberCondition("metadata", "j.key = ? AND j.value = ?"), k, v)
-	}
-	if q.Before != (checkpoint.ThreadPosition{}) {
-		at := layout.ToUnixNanos(q.Before.Updated)
-		f.addCondition(`updated <= ? AND (updated < ? OR thread > ?)`, at, at, q.Before.Thread)
-	}
-	return f.buildQuery(`SELECT thread, revision, lease_expires, head FROM threads`, `updated DESC, thread`), f.args
 }
 
 // Interrupts lists interrupts over all threads. Without a tenant SQLite sorts those of all.

@@ -1,4 +1,20 @@
--- Format 7 lists open questions by tag. The server that has the keys of the records tags those that there are.
+-- Format 7 lists open questions by tag, and threads by graph, state and metadata. The server that has the keys of the
+-- records tags those that there are.
+ALTER TABLE threads DROP COLUMN metadata;
+ALTER TABLE threads ADD COLUMN created INTEGER;
+ALTER TABLE threads ADD COLUMN labels TEXT;
+CREATE INDEX threads_state ON threads (tenant, state, created DESC, thread);
+CREATE INDEX threads_graph ON threads (tenant, graph, created DESC, thread);
+
+-- The metadata of threads: tags of keys and values, or digests of them.
+CREATE TABLE thread_labels (
+  tenant  TEXT    NOT NULL,
+  label   TEXT    NOT NULL,
+  created INTEGER NOT NULL,
+  thread  TEXT    NOT NULL,
+  PRIMARY KEY (tenant, label, created DESC, thread)
+) STRICT, WITHOUT ROWID;
+
 ALTER TABLE interrupts DROP COLUMN assignees;
 ALTER TABLE interrupts ADD COLUMN tags TEXT;
 

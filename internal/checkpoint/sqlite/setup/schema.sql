@@ -8,7 +8,8 @@ CREATE TABLE meta (
   value ANY
 ) STRICT, WITHOUT ROWID;
 
--- One row per thread, replaced by every change of it.
+-- One row per thread, replaced by every change of it. A thread of a migrated file that can't be read is created at NULL. The
+-- labels are JSON of what thread_labels has of the thread; NULL = nothing.
 CREATE TABLE threads (
   thread        TEXT PRIMARY KEY,
   revision      INTEGER NOT NULL,
@@ -24,12 +25,24 @@ CREATE TABLE threads (
   owner         TEXT    NOT NULL, -- which server holds the lease, '' = none
   lease_expires INTEGER,
   wake          INTEGER,          -- when the server should look at the thread
-  metadata      TEXT,             -- JSON object of the head's metadata; NULL = only the head says, which is sealed
   head          BLOB    NOT NULL,
-  tenant        TEXT AS (CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END) VIRTUAL
+  tenant        TEXT AS (CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END) VIRTUAL,
+  created INTEGER,
+  labels TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX threads_updated ON threads (tenant, updated DESC, thread);
+CREATE INDEX threads_state ON threads (tenant, state, created DESC, thread);
+CREATE INDEX threads_graph ON threads (tenant, graph, created DESC, thread);
 CREATE INDEX threads_wake ON threads (wake, thread) WHERE wake IS NOT NULL;
+
+-- The metadata of threads: tags of keys and values, or digests of them.
+CREATE TABLE thread_labels (
+  tenant  TEXT    NOT NULL,
+  label   TEXT    NOT NULL,
+  created INTEGER NOT NULL,
+  thread  TEXT    NOT NULL,
+  PRIMARY KEY (tenant, label, created DESC, thread)
+) STRICT, WITHOUT ROWID;
 
 -- The state after each superstep, without large values.
 CREATE TABLE checkpoints (

@@ -24,6 +24,7 @@ type Writer struct {
 	now        func() time.Time
 	statements *statements
 	tags       *tags.Writer
+	labels     *tags.LabelWriter
 	limits     Limits
 	// lastChange is the number of the last change of any interrupt.
 	lastChange uint64
@@ -45,6 +46,9 @@ func NewWriter(ctx context.Context, changes *writer.Writer, box *seal.Box, now f
 		return nil, err
 	}
 	if w.tags, err = tags.NewWriter(changes.NewPreparer()); err != nil {
+		return nil, err
+	}
+	if w.labels, err = tags.NewLabelWriter(changes.NewPreparer()); err != nil {
 		return nil, err
 	}
 	var last int64
@@ -85,6 +89,10 @@ type threadState struct {
 	op, logID                            string
 	applied                              int64
 	leaseExpires                         sql.NullInt64
+	graph, state                         string
+	created                              int64
+	labels                               string // see tags.Labels
+	isLabelled                           bool   // false for a thread of a migrated file that can't be read
 }
 
 func (p *threadState) toReceipt() checkpoint.Receipt {
@@ -100,7 +108,8 @@ func (w *Writer) loadThread(ctx context.Context, thread string) (p threadState, 
 		return p, nil
 	}
 	err = w.statements.head.QueryRowContext(ctx, thread).
-		Scan(&p.revision, &p.logID, &p.op, &p.applied, &p.leaseExpires, &p.seq, &p.firstEvent, &p.lastEvent)
+		Scan(&p.revision, &p.logID, &p.op, &p.applied, &p.leaseExpires, &p.seq, &p.firstEvent, &p.lastEvent,
+			&p.graph, &p.state, &p.created, &p.labels, &p.isLabelled)
 	if errors.Is(err, sql.ErrNoRows) {
 		return threadState{}, nil
 	}
@@ -121,7 +130,7 @@ func (w *Writer) applyChange(ctx context.Context, d *encodedChange) (checkpoint.
 		return checkpoint.Receipt{}, checkpoint.ErrConflict
 	}
 	if d.Delete {
-		return w.deleteThread(ctx, d)
+		return w.deleteThread(ctx, d, &p)
 	}
 	if err := d.ValidateSequence(p.lastEvent, p.seq); err != nil {
 		return checkpoint.Receipt{}, err
@@ -145,6 +154,7 @@ func (w *Writer) putHead(ctx context.Context, d *encodedChange, p *threadState) 
 		revision: d.Expect + 1, seq: h.Seq, lastEvent: h.LastEvent,
 		firstEvent: max(p.firstEvent, min(d.TrimEvents, h.LastEvent+1)),
 		op:         d.Op, logID: h.LogID, applied: layout.ToUnixNanos(now), leaseExpires: p.leaseExpires,
+		graph: h.Graph, state: string(h.State), created: d.labels.Created, labels: d.labels.Text(), isLabelled: true,
 	}
 	if d.Lease > 0 {
 		next.leaseExpires = sql.NullInt64{Int64: layout.ToUnixNanos(now.Add(d.Lease)), Valid: true}
@@ -156,9 +166,7 @@ func (w *Writer) putHead(ctx context.Context, d *encodedChange, p *threadState) 
 	if due := layout.ToUnixNanos(h.Due); !h.Due.IsZero() && (!wake.Valid || due < wake.Int64) {
 		wake = sql.NullInt64{Int64: due, Valid: true}
 	}
-	err := execStatement(ctx, w.statements.putHead, d.Thread, next.revision, h.LogID, d.Op, next.applied, h.Graph, string(h.State),
-		layout.ToUnixNanos(h.Updated), h.Seq, next.firstEvent, h.LastEvent, h.Owner, next.leaseExpires, wake, d.metadata, []byte(d.head))
-	if err != nil {
+	if err := w.putRow(ctx, d, p, &next, wake); err != nil {
 		return checkpoint.Receipt{}, err
 	}
 	if len(w.known) >= maxKnownThreads {
@@ -168,13 +176,44 @@ func (w *Writer) putHead(ctx context.Context, d *encodedChange, p *threadState) 
 	return next.toReceipt(), nil
 }
 
+// putRow writes the row of a thread, and what the indexes have of it when that is another.
+func (w *Writer) putRow(ctx context.Context, d *encodedChange, p, next *threadState, wake sql.NullInt64) error {
+	h := &d.Head
+	if p.revision > 0 && p.hasSameIndex(next) {
+		return execStatement(ctx, w.statements.updateHead, next.revision, h.LogID, d.Op, next.applied, layout.ToUnixNanos(h.Updated), h.Seq,
+			next.firstEvent, h.LastEvent, h.Owner, next.leaseExpires, wake, []byte(d.head), d.Thread)
+	}
+	old, err := tags.ParseLabels(p.created, p.labels)
+	if err != nil {
+		return err
+	}
+	if err := w.labels.ReplaceLabels(ctx, d.Thread, old, d.labels); err != nil {
+		return err
+	}
+	return execStatement(ctx, w.statements.putHead, d.Thread, next.revision, h.LogID, d.Op, next.applied, h.Graph, string(h.State),
+		layout.ToUnixNanos(h.Updated), h.Seq, next.firstEvent, h.LastEvent, h.Owner, next.leaseExpires, wake,
+		next.created, d.labels.Column(), []byte(d.head))
+}
+
+// hasSameIndex reports whether the indexes have the same of a thread in two states.
+func (p *threadState) hasSameIndex(next *threadState) bool {
+	return p.isLabelled && p.graph == next.graph && p.state == next.state && p.created == next.created && p.labels == next.labels
+}
+
 func execStatement(ctx context.Context, s *sql.Stmt, args ...any) error {
 	_, err := s.ExecContext(ctx, args...)
 	return err
 }
 
-func (w *Writer) deleteThread(ctx context.Context, d *encodedChange) (checkpoint.Receipt, error) {
+func (w *Writer) deleteThread(ctx context.Context, d *encodedChange, p *threadState) (checkpoint.Receipt, error) {
 	delete(w.known, d.Thread)
+	old, err := tags.ParseLabels(p.created, p.labels)
+	if err == nil { // damaged labels must not keep the thread; lists leave out what they name
+		err = w.labels.ReplaceLabels(ctx, d.Thread, old, tags.Labels{})
+	}
+	if err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+		return checkpoint.Receipt{}, err
+	}
 	if err := w.tags.RemoveThread(ctx, d.Thread); err != nil {
 		return checkpoint.Receipt{}, err
 	}
@@ -274,6 +313,11 @@ func (w *Writer) addInterrupts(ctx context.Context, d *encodedChange) error {
 // TagNext is that of tags.Writer.
 func (w *Writer) TagNext(ctx context.Context, conn *sql.Conn, box *seal.Box, after checkpoint.InterruptPosition) (tags.Piece, error) {
 	return w.tags.TagNext(ctx, conn, box, after)
+}
+
+// LabelNext is that of tags.LabelWriter.
+func (w *Writer) LabelNext(ctx context.Context, conn *sql.Conn, box *seal.Box, after checkpoint.InterruptPosition) (tags.Piece, error) {
+	return w.labels.LabelNext(ctx, conn, box, after)
 }
 
 func (w *Writer) addRecords(ctx context.Context, d *encodedChange) error {

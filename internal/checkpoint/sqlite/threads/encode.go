@@ -1,7 +1,6 @@
 package threads
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -21,7 +20,7 @@ type encodedChange struct {
 	bytes, rows       int // of its records
 
 	head        string
-	metadata    any // of the head, as queries look into it
+	labels      tags.Labels
 	checkpoints []string
 	values      []valueRow
 	items       []itemRow
@@ -88,27 +87,13 @@ func encodeChange(box *seal.Box, c *checkpoint.Change) *encodedChange {
 	}
 	buf := codec.PackHead(make([]byte, 0, 1024), &c.Head)
 	d.head = d.sealRecord(layout.KindHead, "", string(buf))
-	d.metadata = d.encodeSearch(c.Head.Metadata, len(c.Head.Metadata) == 0, "{}")
+	d.labels = tags.NewLabels(box, &c.Head)
+	d.rows += len(d.labels.List)
 	buf = d.encodeCheckpoints(buf)
 	buf = d.encodeProgress(buf)
 	buf = d.encodeRecords(buf)
 	d.encodeEvents(buf)
 	return d
-}
-
-// encodeSearch makes the searched column beside a record; none when records are sealed.
-func (d *encodedChange) encodeSearch(v any, isEmpty bool, empty any) any {
-	switch {
-	case d.box.ActiveKeyID() != "":
-		return nil
-	case isEmpty:
-		return empty
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return string(text)
 }
 
 // The limits, as the options of the server that set them.

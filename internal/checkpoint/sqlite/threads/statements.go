@@ -12,7 +12,7 @@ const maxStatementRows = 8
 
 // statements are the prepared statements of the writer.
 type statements struct {
-	head, putHead                      *sql.Stmt
+	head, putHead, updateHead          *sql.Stmt
 	value, item, events                *sql.Stmt
 	task, memo, run                    *sql.Stmt
 	checkpoints                        []*sql.Stmt // by the number of rows, from 1
@@ -27,16 +27,19 @@ type statements struct {
 
 func prepareStatements(p *layout.Preparer) (*statements, error) {
 	s := &statements{
-		head: p.PrepareStatement(`SELECT revision, log_id, op, applied, lease_expires, seq, first_event, last_event
-			FROM threads WHERE thread = ?`),
+		head: p.PrepareStatement(`SELECT revision, log_id, op, applied, lease_expires, seq, first_event, last_event, graph, state,
+			coalesce(created, 0), coalesce(labels, ''), created IS NOT NULL FROM threads WHERE thread = ?`),
 		putHead: p.PrepareStatement(`INSERT INTO threads (thread, revision, log_id, op, applied, graph, state, updated, seq,
-			first_event, last_event, owner, lease_expires, wake, metadata, head)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			first_event, last_event, owner, lease_expires, wake, created, labels, head)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (thread) DO UPDATE SET revision = excluded.revision, log_id = excluded.log_id, op = excluded.op,
 			applied = excluded.applied, graph = excluded.graph, state = excluded.state, updated = excluded.updated,
 			seq = excluded.seq, first_event = excluded.first_event, last_event = excluded.last_event,
 			owner = excluded.owner, lease_expires = excluded.lease_expires, wake = excluded.wake,
-			metadata = excluded.metadata, head = excluded.head`),
+			created = excluded.created, labels = excluded.labels, head = excluded.head`),
+		// What the indexes have of a thread is seldom another one.
+		updateHead: p.PrepareStatement(`UPDATE threads SET revision = ?, log_id = ?, op = ?, applied = ?, updated = ?, seq = ?, first_event = ?,
+			last_event = ?, owner = ?, lease_expires = ?, wake = ?, head = ? WHERE thread = ?`),
 		value:  p.PrepareStatement(`INSERT INTO channel_values (thread, seq, channel, value) VALUES (?, ?, ?, ?)`),
 		item:   p.PrepareStatement(`INSERT INTO list_items (thread, channel, segment, idx, seq, value) VALUES (?, ?, ?, ?, ?, ?)`),
 		events: p.PrepareStatement(`INSERT INTO events (thread, last, record) VALUES (?, ?, ?)`),
