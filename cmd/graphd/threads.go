@@ -10,7 +10,7 @@ func (p *program) threadsCommand() *cobra.Command {
 	cmd := p.threadsListCommand("threads", "List, copy, fork, prune and delete threads")
 	cmd.Args = refuseArgs
 	cmd.AddCommand(
-		p.threadsListCommand("list", "List threads, last changed first"),
+		p.threadsListCommand("list", "List threads, last changed first; with a filter last created first"),
 		p.threadsCopyCommand(), p.threadsForkCommand(), p.threadsPruneCommand(), p.threadsDeleteCommand(),
 	)
 	return cmd

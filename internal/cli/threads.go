@@ -20,8 +20,8 @@ type ThreadsOptions struct {
 	Limit  int // 0 = all
 }
 
-// ListThreads lists threads, last changed first. Errors: *exit.UsageError, gRPC
-// statuses, and those of the output.
+// ListThreads lists threads, last changed first, with a filter last created first. Errors:
+// *exit.UsageError, gRPC statuses, and those of the output.
 func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 	filter := o.Filter
 	if o.State != "" {

@@ -153,7 +153,7 @@ type ListThreadsRequest struct {
 	// Where to go on: next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Which threads, e.g. `state = "INTERRUPTED" AND metadata.user = "u1"`.
-	// Fields: state, graph, metadata.KEY. Empty means all.
+	// Fields: state, graph, metadata.KEY, each found by an index. Empty means all.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// How much of each.
 	View          ThreadView `protobuf:"varint,4,opt,name=view,proto3,enum=graphd.v1.ThreadView" json:"view,omitempty"`
@@ -222,7 +222,8 @@ func (x *ListThreadsRequest) GetView() ThreadView {
 // One page of threads.
 type ListThreadsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The threads, last changed first.
+	// The threads: without a filter the last changed first, with one the last
+	// created first.
 	Threads []*Thread `protobuf:"bytes,1,rep,name=threads,proto3" json:"threads,omitempty"`
 	// Token of the next page; empty after the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`

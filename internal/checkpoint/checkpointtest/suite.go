@@ -56,6 +56,7 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"ThreadView", viewCases()},
 		{"Index", indexCases()},
 		{"Tags", tagCases()},
+		{"ThreadTags", threadTagCases()},
 		{"Tenants", tenantCases()},
 		{"Values", valueCases()},
 		{"Bounds", boundCases()},

@@ -20,6 +20,7 @@ func RunTagsUnderKeys(t *testing.T, open func(t *testing.T, options seal.Options
 	k1 := seal.Key{ID: "k1", Secret: []byte(strings.Repeat("1", seal.KeySize))}
 	k2 := seal.Key{ID: "k2", Secret: []byte(strings.Repeat("2", seal.KeySize))}
 	tags := []string{checkpoint.UserTag("ana@example.com"), checkpoint.GroupTag("finance-leads")}
+	labels := map[string]string{"customer": "ana@example.com"}
 	var threads []*threadDriver
 	for i, keys := range [][]seal.Key{{k1}, {k2, k1}, {k1, k2}, {k2, k1}} {
 		s := open(t, seal.Options{Keys: keys})
@@ -28,6 +29,7 @@ func RunTagsUnderKeys(t *testing.T, open func(t *testing.T, options seal.Options
 			th.env = e
 		}
 		th := e.newThread(fmt.Sprint("t", i))
+		th.head.Metadata = labels
 		threads = append(threads, th)
 		ask := setAudience([]string{"ana@example.com"}, []string{"finance-leads"})
 		th.putInterrupt("q", ask)
@@ -41,6 +43,8 @@ func RunTagsUnderKeys(t *testing.T, open func(t *testing.T, options seal.Options
 		}
 		require.Equal(t, want, e.listInterrupts(checkpoint.InterruptQuery{Tenant: tenant.Default, States: openStates(), Tags: tags}))
 		require.Equal(t, want, e.listInterrupts(checkpoint.InterruptQuery{Tenant: tenant.Default, States: openStates(), AnyTag: tags}), "each once")
+		found := e.listThreads(checkpoint.ThreadQuery{Tenant: tenant.Default, Metadata: labels})
+		require.Len(t, found, len(want), "threads are found by metadata, too")
 		threads[0].putInterrupt("q", ask)
 		require.Equal(t, []int{len(want)}, e.countTags(tags[0]), "written anew under another key")
 		require.NoError(t, s.Close())
@@ -55,5 +59,6 @@ func RunTagsUnderKeys(t *testing.T, open func(t *testing.T, options seal.Options
 		th.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
 	}
 	require.Equal(t, []int{0, 0}, e.countTags(tags...), "the tags of all keys are removed")
+	require.Empty(t, e.listThreads(checkpoint.ThreadQuery{Tenant: tenant.Default, Metadata: labels}))
 	require.NoError(t, s.Close())
 }

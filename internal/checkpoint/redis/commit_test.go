@@ -26,7 +26,7 @@ func newSuperstep(thread string, n uint64, list []payload.JSON) *checkpoint.Chan
 		Thread: thread, Expect: n - 1, Op: id, Lease: time.Minute,
 		Head: checkpoint.Head{
 			Thread: thread, LogID: "log", Graph: "g", State: checkpoint.ThreadBusy, Owner: "me",
-			Created: at, Updated: at, Checkpoint: id, Seq: n, LastEvent: 2 * n, FirstEvent: 1,
+			Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Updated: at, Checkpoint: id, Seq: n, LastEvent: 2 * n, FirstEvent: 1,
 		},
 		Checkpoints: []*checkpoint.Checkpoint{{
 			ID: id, Seq: n, Graph: "g", Channels: []checkpoint.Channel{

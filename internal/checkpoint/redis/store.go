@@ -72,7 +72,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, errors.Join(d.WrapError(ctx, err), s.Close())
 	}
 	log := cmp.Or(opts.Logger, zap.NewNop())
-	if err := s.tagInterrupts(ctx, log); err != nil {
+	if err := s.indexMigrated(ctx, log); err != nil {
 		return nil, errors.Join(d.WrapError(ctx, err), s.Close())
 	}
 	origin := setup.NewRandomID()[:pubsub.OriginLen]
@@ -89,34 +89,40 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// tagInterrupts gives the open interrupts of a store that was migrated their tags. Those whose
-// keys are missing, or for which Redis has no memory, get them at a later start.
-func (s *Store) tagInterrupts(ctx context.Context, log *zap.Logger) error {
+// indexMigrated gives the threads and the open interrupts of a store that was migrated their tags.
+// Those whose keys are missing, or for which Redis has no memory, get them at a later start.
+func (s *Store) indexMigrated(ctx context.Context, log *zap.Logger) error {
 	isNeeded, err := s.database.HasUntagged(ctx)
 	if err != nil || !isNeeded {
 		return err
 	}
 	told := time.Now()
-	unreadable, err := s.index.TagInterrupts(ctx, func(done int) {
+	tell := func(done int) {
 		if time.Since(told) >= tagReportInterval {
 			told = time.Now()
-			log.Info("indexing the open questions of a migrated store", zap.Int("done", done))
+			log.Info("indexing the threads and open questions of a migrated store", zap.Int("done", done))
 		}
-	})
+	}
+	unreadable, err := s.index.TagThreads(ctx, tell)
+	if err == nil {
+		var questions int
+		questions, err = s.index.TagInterrupts(ctx, tell)
+		unreadable += questions
+	}
 	switch {
 	case script.IsOutOfMemory(err):
-		s.warnings = append(s.warnings, "open questions of a migrated store are missing in lists until the next start, since Redis has no memory to index them: "+err.Error())
+		s.warnings = append(s.warnings, "threads and open questions of a migrated store are missing in lists with a filter until the next start, since Redis has no memory to index them: "+err.Error())
 		return nil
 	case err != nil:
 		return err
 	case unreadable > 0:
-		s.warnings = append(s.warnings, fmt.Sprintf("%d open questions can't be read, and are missing in lists until a start with their keys", unreadable))
+		s.warnings = append(s.warnings, fmt.Sprintf("%d threads and open questions can't be read, and are missing in lists with a filter until a start with their keys", unreadable))
 		return nil
 	}
 	return s.database.RemoveUntaggedMark(ctx)
 }
 
-// tagReportInterval is how often the progress of tagInterrupts is logged.
+// tagReportInterval is how often the progress of indexMigrated is logged.
 const tagReportInterval = 5 * time.Second
 
 // Subscribe opens a subscription to the signals of other servers. Signals that

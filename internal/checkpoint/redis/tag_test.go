@@ -64,7 +64,8 @@ func TestAMigratedStoreIsTagged(t *testing.T) {
 				in.State = checkpoint.InterruptAnswered
 			}
 			_, err := s.Apply(t.Context(), &checkpoint.Change{
-				Thread: in.Thread, Head: checkpoint.Head{Thread: in.Thread, Updated: day}, Interrupts: []checkpoint.Interrupt{in},
+				Thread: in.Thread, Interrupts: []checkpoint.Interrupt{in},
+				Head: checkpoint.Head{Thread: in.Thread, Created: day, Updated: day, Graph: in.Graph, Metadata: map[string]string{"n": fmt.Sprint(i % 7)}},
 			})
 			require.NoError(t, err)
 			for _, tag := range in.Tags() {
@@ -90,9 +91,31 @@ func TestAMigratedStoreIsTagged(t *testing.T) {
 			}
 		}
 	}
+	requireThreads := func(s *redis.Store, want int) {
+		t.Helper()
+		for _, q := range []checkpoint.ThreadQuery{{Graph: "g1"}, {Metadata: map[string]string{"n": "3"}}} {
+			n := 0
+			for _, owner := range []string{"default", "acme"} {
+				q.Tenant = owner
+				found, err := s.Threads(t.Context(), q)
+				require.NoError(t, err)
+				for i := range found {
+					require.True(t, q.MatchesThread(&found[i]))
+				}
+				n += len(found)
+			}
+			require.Equal(t, want > 0, n > 0, "%+v", q)
+		}
+	}
 	requireTags(s)
+	requireThreads(s, 1)
 	remove := `for _, key in ipairs(redis.call('KEYS', '*')) do
-		if string.find(key, '}:tags', 1, true) then redis.call('DEL', key) end
+		if string.find(key, '}:tags', 1, true) or string.find(key, '}:threadtags', 1, true) then redis.call('DEL', key) end
+		if string.find(key, '}:h:', 1, true) then
+			local head = cmsgpack.unpack(redis.call('HGET', key, 'n'))
+			head[15] = nil
+			redis.call('HSET', key, 'n', cmsgpack.pack(head))
+		end
 		if string.find(key, '}:q:', 1, true) then
 			local old = redis.call('HGET', key, 'rq')
 			local head, size, first = string.match(old, '^(%d+ %d+ %x+):(%d+) ()')
@@ -105,7 +128,10 @@ func TestAMigratedStoreIsTagged(t *testing.T) {
 	found, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Tenant: "acme", States: openStates, Tags: []string{checkpoint.GraphTag("g1")}})
 	require.NoError(t, err)
 	require.Empty(t, found)
-	requireTags(openStore(t, server.URL("")))
+	requireThreads(s, 0)
+	again := openStore(t, server.URL(""))
+	requireTags(again)
+	requireThreads(again, 1)
 	require.False(t, server.Client.HExists(t.Context(), "graphd{meta}:format", "untagged").Val())
 	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "t01", Expect: 1, Delete: true})
 	require.NoError(t, err)

@@ -60,11 +60,11 @@ func TestTheDefaultTenantHasTheKeysOfBefore(t *testing.T) {
 	before := keys()
 	require.Equal(t, []string{
 		"graphd{0}:count", "graphd{0}:h:t", "graphd{0}:inbox", "graphd{0}:open", "graphd{0}:q:t", "graphd{0}:store", "graphd{0}:tags",
-		"graphd{0}:threads",
+		"graphd{0}:threads", "graphd{0}:threadtags",
 	}, before)
 	askQuestion(t, s, "acme@t")
 	require.ElementsMatch(t, append(before,
-		"graphd{0}:h:acme@t", "graphd{0}:q:acme@t", "graphd{0}:inbox@acme", "graphd{0}:open@acme", "graphd{0}:tags@acme", "graphd{0}:threads@acme",
+		"graphd{0}:h:acme@t", "graphd{0}:q:acme@t", "graphd{0}:inbox@acme", "graphd{0}:open@acme", "graphd{0}:tags@acme", "graphd{0}:threads@acme", "graphd{0}:threadtags@acme",
 		"graphd{0}:tenants"), keys())
 	_, err := s.Apply(t.Context(), &checkpoint.Change{Thread: "acme@t", Expect: 1, Delete: true})
 	require.NoError(t, err)

@@ -229,10 +229,10 @@ func (s *Store) indexMigrated(ctx context.Context, box *seal.Box, tell func(chec
 // indexPieces indexes piece by piece, and returns how many threads and interrupts can't be read.
 func (s *Store) indexPieces(ctx context.Context, box *seal.Box, tell func(checkpoint.Migration)) (unreadable int, err error) {
 	m := checkpoint.Migration{From: SchemaVersion, To: SchemaVersion}
-	for _, index := range []func(context.Context, *sql.Conn, *seal.Box, checkpoint.InterruptPosition) (tags.Piece, error){s.LabelNext, s.TagNext} {
+	for _, indexNext := range []func(context.Context, *sql.Conn, *seal.Box, checkpoint.InterruptPosition) (tags.Piece, error){s.LabelNext, s.TagNext} {
 		for p := (tags.Piece{}); !p.IsEnd; {
 			err := s.runPiece(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
-				p, err = index(ctx, conn, box, p.Last)
+				p, err = indexNext(ctx, conn, box, p.Last)
 				return err
 			})
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
@@ -67,7 +68,7 @@ func TestAFollowerRestsAsItsReaderNeeds(t *testing.T) {
 			{time.Second, time.Second},
 		} {
 			before := read
-			time.Sleep(step.needs)
+			require.NoError(t, backoff.Sleep(t.Context(), step.needs))
 			_, err := f.Next(t.Context())
 			require.NoError(t, err)
 			if !before.IsZero() {

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -23,28 +24,40 @@ func (x *Reader) CountOpenInterrupts(ctx context.Context, owner string, atMost i
 // CountTags returns how many open interrupts of a tenant have each of some tags. Redis counts
 // the members of a range without reading them.
 func (x *Reader) CountTags(ctx context.Context, owner string, tags []string) ([]int, error) {
-	counts := make([]int, len(tags))
-	if len(tags) == 0 {
-		return counts, nil
+	forms := make([][]string, len(tags))
+	for i, tag := range tags {
+		if tag != checkpoint.OpenTag {
+			forms[i] = x.database.Box.TagForms(tag)
+		}
 	}
+	counts, err := x.countForms(ctx, layout.TenantKey(layout.KeyTags, owner), layout.TagByCreated, forms)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.Index(tags, checkpoint.OpenTag); i >= 0 {
+		if counts[i], err = x.CountOpenInterrupts(ctx, owner, math.MaxInt); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// countForms returns how many members of a list of tags have each of some tags, of which each may
+// be stored in several forms.
+func (x *Reader) countForms(ctx context.Context, key, order string, tags [][]string) ([]int, error) {
+	counts := make([]int, len(tags))
 	var args []any
 	var of []int // which tag each range is of
-	for i, tag := range tags {
-		if tag == checkpoint.OpenTag {
-			n, err := x.CountOpenInterrupts(ctx, owner, math.MaxInt)
-			if err != nil {
-				return nil, err
-			}
-			counts[i] = n
-			continue
-		}
-		for _, form := range x.database.Box.TagForms(tag) {
-			r := layout.NewTagRange(layout.TagByCreated, form, "", time.Time{})
+	for i, forms := range tags {
+		for _, form := range forms {
+			r := layout.NewTagRange(order, form, "", time.Time{})
 			args, of = append(args, r.Begin, r.End), append(of, i)
 		}
 	}
-	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.TagCounts, x.keys.AllPartitions(),
-		[]string{layout.TenantKey(layout.KeyTags, owner)}, args...)
+	if len(args) == 0 {
+		return counts, nil
+	}
+	replies, err := x.runner.RunOnPartitions(ctx, x.scripts.TagCounts, x.keys.AllPartitions(), []string{key}, args...)
 	if err != nil {
 		return nil, err
 	}

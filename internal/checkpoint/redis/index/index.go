@@ -2,7 +2,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -149,41 +148,6 @@ func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, er
 	return due, next, nil
 }
 
-// ListThreads lists heads by update time, newest first. Without a tenant it lists those of
-// all, and each page reads the lists of every tenant.
-func (x *Reader) ListThreads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	from := ""
-	if q.Before != (checkpoint.ThreadPosition{}) {
-		from = layout.ThreadPosition(q.Before.Updated, q.Before.Thread) + "\x00\xff"
-	}
-	size := pageSize
-	if q.Limit > 0 && q.State == "" && q.Graph == "" && len(q.Metadata) == 0 {
-		size = min(size, q.Limit)
-	}
-	out, err := walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return x.readTenants(ctx, q.Tenant, size, func(owners []string) (indexPage, error) {
-			return x.readMembers(ctx, owners, []string{layout.KeyThreads}, from, size, func(member string) (indexEntry, bool) {
-				thread, state, graph, ok := layout.ParseThreadMember(member)
-				ok = ok && (q.State == "" || state == string(q.State)) && (q.Graph == "" || graph == q.Graph)
-				return indexEntry{thread: thread}, ok
-			})
-		})
-	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
-		return x.readHeads(ctx, &q, list, portion)
-	})
-	if err == nil {
-		err = x.database.CheckMark(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	// A thread that was changed while it was listed stands where it is now.
-	slices.SortStableFunc(out, func(a, b checkpoint.Head) int {
-		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(a.Thread, b.Thread))
-	})
-	return out, nil
-}
-
 // readMembers reads a page of an index that consists of some keys per tenant and partition.
 func (x *Reader) readMembers(
 	ctx context.Context, owners, keys []string, from string, size int, parse func(member string) (indexEntry, bool),
@@ -219,49 +183,6 @@ func (x *Reader) readMembers(
 	p := mergePages(parts, size)
 	p.entries = slices.DeleteFunc(p.entries, func(e indexEntry) bool { return skip[e.position] })
 	return p, nil
-}
-
-// readHeads reads the heads of index entries until the portion is full. It leaves out
-// heads that are gone, that can't be read, or that do not match q.
-func (x *Reader) readHeads(
-	ctx context.Context, q *checkpoint.ThreadQuery, list []indexEntry, portion *checkpoint.Portion,
-) ([]checkpoint.Head, error) {
-	inputs := make([]script.Input, len(list))
-	for i, e := range list {
-		inputs[i].Keys = x.keys.ThreadKeys(e.thread, layout.KeyHead)
-	}
-	replies, err := x.runner.RunPerThread(ctx, x.scripts.Head, inputs)
-	if err != nil {
-		return nil, err
-	}
-	var out []checkpoint.Head
-	for i, r := range replies {
-		if portion.Full() {
-			break
-		}
-		if !r.HasValue(1) {
-			continue
-		}
-		h, err := x.threads.DecodeHead(list[i].thread, r)
-		if err == nil && matchesThread(q, &h) {
-			portion.Take(h.Size())
-			out = append(out, h)
-		}
-	}
-	return out, nil
-}
-
-// matchesThread reports whether a query selects a thread.
-func matchesThread(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
-	if (q.State != "" && q.State != h.State) || (q.Graph != "" && q.Graph != h.Graph) {
-		return false
-	}
-	for k, v := range q.Metadata {
-		if got, ok := h.Metadata[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
 }
 
 // changePosition returns the position of a change in the order of changes.

@@ -4,15 +4,17 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
-// taggedList is a list of open interrupts by their tags.
+// taggedList is a list of open interrupts, or of threads, by their tags.
 type taggedList struct {
-	query  *checkpoint.InterruptQuery
-	order  string     // of the members
+	key    string     // of the list of tags
+	order  string     // of the members, "" = there is one
+	before time.Time  // of members by due time
 	chosen []string   // stored tags whose members are read
 	others [][]string // stored tags that are looked up for each of them: one of each list
 }
@@ -28,7 +30,7 @@ func (x *Reader) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (
 	if q.After != (checkpoint.InterruptPosition{}) {
 		from = layout.InterruptPosition(q.After.Time(), q.After.Thread, q.After.ID) + "\x00\xff"
 	}
-	size := min(pageSize, max(16, maxLookups/max(1, countForms(l.others))))
+	size := min(pageSize, max(16, maxLookups/max(1, countLookups(l.others))))
 	first := size
 	if q.Limit > 0 && len(l.others) == 0 && q.Run == "" && q.Node == "" && q.Reason == "" {
 		size = min(size, q.Limit)
@@ -54,7 +56,7 @@ func (x *Reader) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (
 // maxLookups bounds how many tags a script looks up for a page of one partition.
 const maxLookups = 1 << 14
 
-func countForms(others [][]string) (n int) {
+func countLookups(others [][]string) (n int) {
 	for _, forms := range others {
 		n += len(forms)
 	}
@@ -67,7 +69,7 @@ func (x *Reader) newTaggedList(ctx context.Context, q *checkpoint.InterruptQuery
 	if err != nil {
 		return nil, err
 	}
-	l := &taggedList{query: q, order: layout.TagByCreated, chosen: x.storedForms(rarest)}
+	l := &taggedList{key: layout.KeyTags, order: layout.TagByCreated, before: q.DueBefore, chosen: x.storedForms(rarest)}
 	if q.ByDue {
 		l.order = layout.TagByDue
 	}
@@ -88,13 +90,13 @@ func (x *Reader) storedForms(tags []string) (forms []string) {
 	return forms
 }
 
-// readTagged reads a page of a list: each interrupt once.
+// readTagged reads a page of a list: each interrupt or thread once.
 func (x *Reader) readTagged(
 	ctx context.Context, l *taggedList, owners []string, from string, size int,
 ) (indexPage, error) {
 	args := []any{l.order, size, len(l.chosen)}
 	for _, form := range l.chosen {
-		r := layout.NewTagRange(l.order, form, from, l.query.DueBefore)
+		r := layout.NewTagRange(l.order, form, from, l.before)
 		args = append(args, r.Begin, r.End)
 	}
 	args = append(args, len(l.others))
@@ -105,7 +107,7 @@ func (x *Reader) readTagged(
 		}
 	}
 	replies, err := x.runner.RunInputs(ctx, x.scripts.Tagged, x.tenantInputs(owners, func(owner string) []string {
-		return []string{layout.TenantKey(layout.KeyTags, owner)}
+		return []string{layout.TenantKey(l.key, owner)}
 	}, args...))
 	if err != nil {
 		return indexPage{}, err

@@ -38,6 +38,46 @@ func (x *Reader) TagInterrupts(ctx context.Context, tell func(done int)) (unread
 	return unreadable, err
 }
 
+// TagThreads gives the threads of a store that was migrated their tags, as TagInterrupts does.
+func (x *Reader) TagThreads(ctx context.Context, tell func(done int)) (unreadable int, err error) {
+	done := 0
+	_, err = walkIndex(0, "", func(from string) (indexPage, error) {
+		return x.readTenants(ctx, "", untaggedPageSize, func(owners []string) (indexPage, error) {
+			return x.readMembers(ctx, owners, []string{layout.KeyThreads}, from, untaggedPageSize, func(member string) (indexEntry, bool) {
+				thread, _, _, ok := layout.ParseThreadMember(member)
+				return indexEntry{thread: thread}, ok
+			})
+		})
+	}, func(list []indexEntry, portion *checkpoint.Portion) ([]struct{}, error) {
+		found := 0
+		heads, err := x.readHeads(ctx, list, portion, func(*checkpoint.Head, *indexEntry) bool { found++; return true })
+		if err != nil {
+			return nil, err
+		}
+		for i := range heads {
+			if err := x.tagThread(ctx, &heads[i]); err != nil {
+				return nil, err
+			}
+		}
+		unreadable += len(list) - found
+		done += len(list)
+		tell(done)
+		return nil, nil
+	})
+	return unreadable, err
+}
+
+func (x *Reader) tagThread(ctx context.Context, h *checkpoint.Head) error {
+	box := x.database.Box
+	args := []any{h.Revision, layout.EncodeThreadTags(box, h)}
+	for _, member := range layout.ThreadTagMembers(box, h) {
+		args = append(args, member)
+	}
+	keys := append(x.keys.ThreadKeys(h.Thread, layout.KeyHead), x.keys.ThreadTagsKey(h.Thread))
+	_, err := x.runner.RunScript(ctx, x.scripts.TagThread, keys, args...)
+	return err
+}
+
 // tagInterrupt gives an interrupt its tags, and puts their members back if it has some. It
 // reports whether the record can be read.
 func (x *Reader) tagInterrupt(ctx context.Context, e *indexEntry) (bool, error) {

@@ -49,10 +49,11 @@ func ThreadMember(h *checkpoint.Head) string {
 	return ThreadPosition(h.Updated, h.Thread) + "\x00" + string(h.State) + "\x00" + h.Graph + memberSuffix(h.Thread)
 }
 
-// ThreadPosition returns the position of a thread in the list of threads.
-func ThreadPosition(updated time.Time, thread string) string {
-	return fmt.Sprintf("%016x%s", ^sortableTime(updated), thread)
-}
+// ThreadPosition returns the position of a thread in a list of threads by a time, newest first.
+func ThreadPosition(at time.Time, thread string) string { return formatNewestFirst(at) + thread }
+
+// formatNewestFirst returns an instant as 16 digits that sort against the order of instants.
+func formatNewestFirst(t time.Time) string { return fmt.Sprintf("%016x", ^sortableTime(t)) }
 
 // ParseThreadMember splits a member of the list of threads.
 func ParseThreadMember(member string) (thread, state, graph string, ok bool) {

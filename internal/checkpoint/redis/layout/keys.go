@@ -119,6 +119,7 @@ func (k *Keys) PartitionKey(partition int, name string) string {
 // tenant, see TenantKey.
 const (
 	KeyThreads           = "threads"
+	KeyThreadTags        = "threadtags"
 	KeyChangedInterrupts = "inbox"
 	KeyOpenInterrupts    = "open"
 	KeyClosedInterrupts  = "closed"
@@ -163,7 +164,13 @@ func (k *Keys) ThreadKeys(thread string, letters ...rune) []string {
 	return keys
 }
 
-// TagsKey names the list of tags that has those of a thread.
+// ThreadTagsKey names the list of tags of threads that has those of a thread.
+func (k *Keys) ThreadTagsKey(thread string) string {
+	owner, _ := tenant.Split(thread)
+	return k.PartitionKey(k.PartitionOf(thread), TenantKey(KeyThreadTags, owner))
+}
+
+// TagsKey names the list of tags that has those of the interrupts of a thread.
 func (k *Keys) TagsKey(thread string) string {
 	owner, _ := tenant.Split(thread)
 	return k.PartitionKey(k.PartitionOf(thread), TenantKey(KeyTags, owner))
@@ -175,7 +182,8 @@ func (k *Keys) ChangeKeys(thread string, all bool) []string {
 	p := k.PartitionOf(thread)
 	owner, _ := tenant.Split(thread)
 	keys := k.ThreadKeys(thread, KeyHead, KeyValues, KeyOrder, KeyLog)
-	keys = append(keys, k.PartitionKey(p, TenantKey(KeyThreads, owner)), k.PartitionKey(p, KeyDue), k.PartitionKey(p, KeyStoreMark))
+	keys = append(keys, k.PartitionKey(p, TenantKey(KeyThreads, owner)), k.PartitionKey(p, KeyDue), k.PartitionKey(p, KeyStoreMark),
+		k.PartitionKey(p, TenantKey(KeyThreadTags, owner)))
 	if !all {
 		return keys
 	}

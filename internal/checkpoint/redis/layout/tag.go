@@ -75,6 +75,55 @@ func TagMembers(box *seal.Box, in *checkpoint.Interrupt) (members []string) {
 	return members
 }
 
+// The list of tags of threads has a member for the graph, the state and each label of a thread: the
+// kind of the condition, its value, a zero byte, and the place of the thread in the order of
+// creation, newest first.
+
+// EncodeThreadTags returns the tags of a thread as apply.lua has them: when the thread was created,
+// as it begins a place, then each tag behind its length.
+func EncodeThreadTags(box *seal.Box, h *checkpoint.Head) string {
+	b := make([]byte, 0, 64)
+	b = append(b, formatNewestFirst(h.Created)...)
+	add := func(kind checkpoint.ThreadConditionKind, value string) {
+		b = strconv.AppendInt(b, int64(len(kind)+len(value)), 10)
+		b = append(append(append(b, ':'), kind...), value...)
+	}
+	add(checkpoint.ConditionGraph, h.Graph)
+	add(checkpoint.ConditionState, string(h.State))
+	for _, tag := range h.LabelTags() {
+		add(checkpoint.ConditionLabel, box.TagForm(tag))
+	}
+	return string(b)
+}
+
+// ThreadTagMembers returns the members that a thread has in the list of tags of threads.
+func ThreadTagMembers(box *seal.Box, h *checkpoint.Head) []string {
+	place := "\x00" + CreatedMember(h)
+	members := []string{
+		string(checkpoint.ConditionGraph) + h.Graph + place, string(checkpoint.ConditionState) + string(h.State) + place,
+	}
+	for _, tag := range h.LabelTags() {
+		members = append(members, string(checkpoint.ConditionLabel)+box.TagForm(tag)+place)
+	}
+	return members
+}
+
+// ConditionForms returns the stored tags of a condition on threads.
+func ConditionForms(box *seal.Box, c checkpoint.ThreadCondition) (forms []string) {
+	if c.Kind != checkpoint.ConditionLabel {
+		return []string{string(c.Kind) + c.Value}
+	}
+	for _, form := range box.TagForms(c.Value) {
+		forms = append(forms, string(c.Kind)+form)
+	}
+	return forms
+}
+
+// CreatedMember returns the place of a thread in the order of creation, newest first.
+func CreatedMember(h *checkpoint.Head) string {
+	return ThreadPosition(h.Created, h.Thread) + "\x00" + memberSuffix(h.Thread)
+}
+
 // TagRange is a range of members of a tag, in the form of ZRANGEBYLEX.
 type TagRange struct{ Begin, End string }
 

@@ -23,7 +23,7 @@ type Set struct {
 	Runs, Members, Changes, Membership, Names *goredis.Script
 	View, Graph, Servers                      *goredis.Script
 	Interrupt, Interrupts                     *goredis.Script
-	Tagged, TagCounts, TagMigrated            *goredis.Script
+	Tagged, TagCounts, TagMigrated, TagThread *goredis.Script
 	Migrate2, Migrate3, Migrate4              *goredis.Script
 }
 
@@ -49,7 +49,7 @@ func Load() (*Set, error) {
 		"pending": &s.Pending, "events": &s.Events, "runs": &s.Runs, "members": &s.Members, "changes": &s.Changes,
 		"membership": &s.Membership, "names": &s.Names, "view": &s.View, "graph": &s.Graph,
 		"servers": &s.Servers, "migrate2": &s.Migrate2, "migrate3": &s.Migrate3, "migrate4": &s.Migrate4, "question": &s.Interrupt, "questions": &s.Interrupts,
-		"tagged": &s.Tagged, "tagcounts": &s.TagCounts, "tag_migrated": &s.TagMigrated,
+		"tagged": &s.Tagged, "tagcounts": &s.TagCounts, "tag_migrated": &s.TagMigrated, "tag_thread": &s.TagThread,
 	} {
 		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")
 		if err != nil {

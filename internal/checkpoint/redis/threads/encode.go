@@ -52,6 +52,7 @@ func (w *Writer) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral
 	a.AppendText(w.origin)
 	a.AppendText(ephemeral)
 	a.AppendText(w.database.Mark)
+	a.AppendText(layout.EncodeThreadTags(w.database.Box, h))
 	a.appendCheckpoints(c)
 	a.appendEvents(c.Events)
 	if !more {

@@ -53,7 +53,8 @@ func (x *Index) chooseConditions(
 			at, least = i, n
 		}
 	}
-	return all[at], slices.Delete(all, at, at+1), nil
+	chosen = all[at]
+	return chosen, slices.Delete(all, at, at+1), nil
 }
 
 // countThreads returns how many threads of a tenant meet a condition, at most maxCounted.

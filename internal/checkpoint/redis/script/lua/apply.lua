@@ -6,23 +6,24 @@
 --                          5 elements of the log  6 generation of values  7 when it was changed last
 --                          8 end of the lease, 0 = none  9 how many of the keys 2 to 4 there are
 --                          10 how many of 8 to 11  11 log id  12 op  13 member in threads
---                          14 member in due, '' = none; times in microseconds
+--                          14 member in due, '' = none; times in microseconds  15 tags (see layout.EncodeThreadTags)
 --        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element;
 --                      j<field> the rest of one that begins with byte 6 (see layout/split_value.go); one that begins with
 --                      byte 5 is quoted from an input (see layout/input_ref.go)
 --        3 order       sorted set: checkpoints by number
 --        4 log         list: number of the first of some events, ':', record of all of them
---        5 threads  6 due    sorted sets of the partition; 5 and 12 to 15 are those of the tenant
+--        5 threads  6 due    sorted sets of the partition; 5, 8 and 13 to 16 are those of the tenant
 --        7 store       which store the partition belongs to
+--        8 threadtags  sorted set of the partition: tags of threads, as layout/tag.go says
 --        then, unless the change is nothing but checkpoints and events:
---        8 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
---        9 interrupts   hash: r<id> "change revision created record", a<checkpoint> ids;
+--        9 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
+--       10 interrupts  hash: r<id> "change revision created record", a<checkpoint> ids;
 --                          of one with tags "change revision created:length tags record", without the last space
---       10 records     hash: r<run> "revision record", i<run> input, q<request> record
---       11 runs        sorted set: runs by order
---       12 inbox  13 open  14 closed  15 tags    sorted sets of the partition, tags as layout/tag.go says
---       16 count       number of the last change of an interrupt in the partition
---       17 tenants     sorted set of the partition; left out for the default tenant
+--       11 records     hash: r<run> "revision record", i<run> input, q<request> record
+--       12 runs        sorted set: runs by order
+--       13 inbox  14 open  15 closed  16 tags    sorted sets of the partition, tags as layout/tag.go says
+--       17 count       number of the last change of an interrupt in the partition
+--       18 tenants     sorted set of the partition; left out for the default tenant
 --
 -- ARGV   1 thread  2 expected revision, 0 = none  3 expected log, '' = any  4 op
 --        5 new log  6 '1' = has an owner  7 lease in microseconds, 0 = keep
@@ -30,7 +31,7 @@
 --       12 number of the first new checkpoint, ''  13 number of the last checkpoint that stays, '' = all
 --       14 first event to keep, 0 = all  15 member in threads  16 due in nanoseconds, ''
 --       17 publisher of the change  18 ephemeral events before it (see pubsub/message.go)
---       19 mark of the store that the caller expects (see setup/mark.go)
+--       19 mark of the store that the caller expects (see setup/mark.go)  20 tags of the thread (see layout.EncodeThreadTags)
 --       then lists, each after its length:
 --         checkpoints: number, member
 --         fields of values: field, value
@@ -54,11 +55,11 @@
 --         STORE, the mark of the partition, nil = none: it is not the one that the server knows
 --
 -- Everything is checked before anything is written. The parts: check, drop, checkpoints and events, progress,
--- questions, runs, trim, lease, notify.
+-- questions, runs, trim, lease, lists of the thread, notify.
 local A = ARGV
 local head, values, order, log, threads, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local progress, questions, records, runs = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local inbox, open, closed, tags, count = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local progress, questions, records, runs = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local inbox, open, closed, tags, count = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
 
 -- Check: the store, the revision, what the change follows, and that no key of the thread is missing.
@@ -70,7 +71,7 @@ local function text(n) return string.format('%.0f', n) end
 local function ends(n) return n > 0 and text(n) or '' end
 
 local s = call('HGET', head, 'n')
-s = s and cmsgpack.unpack(s) or {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, '', '', false, ''}
+s = s and cmsgpack.unpack(s) or {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, '', '', false, '', ''}
 local rev, le = s[1], s[4]
 if rev > 0 and A[4] ~= '' and A[4] == s[12] then return {'DONE', text(rev), ends(s[8]), text(s[7])} end
 if rev ~= tonumber(A[2]) or (rev > 0 and A[3] ~= '' and A[3] ~= s[11]) then return {'CONFLICT'} end
@@ -85,8 +86,8 @@ if progress then
   local others = call('EXISTS', progress, questions, records, runs)
   if nv ~= had or others ~= nr then
     local missing = {}
-    for k = 1, 11 do
-      if (k < 5 or k > 7) and call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
+    for k = 1, 12 do
+      if (k < 5 or k > 8) and call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
     end
     return {'LOST', text(had + nr), missing}
   end
@@ -103,7 +104,7 @@ local now = clock[1] * 1000000 + clock[2]
 
 -- A list of the arguments begins with its length, at place at. size is how many arguments an element has.
 -- Loops are written out, and lists handed on as they are: all others wait while this runs.
-local at = 20
+local at = 21
 local function list(size)
   local from = at + 1
   at = from + A[from - 1] * size
@@ -277,7 +278,7 @@ end
 if progress or nv < 3 or elements == 0 then nv = call('EXISTS', values, order, log) end
 
 -- Lease: its end is put off by steps of a power of two, a sixteenth of it at most, so that not every change
--- moves the thread in the list of what is due. The head and the lists of the partition say where the thread is.
+-- moves the thread in the list of what is due.
 
 local lx = s[8]
 if A[7] ~= '0' then
@@ -292,14 +293,39 @@ if lx > 0 then
   if dm == '' or wake < dm then dm = wake end
 end
 if dm ~= '' then dm = dm .. A[1] end
+
+-- Lists: where the thread is in the lists of the partition, and under which tags.
+
 local tm = A[15]
 if s[13] ~= tm then
   if s[13] then
     call('ZREM', threads, s[13])
-  elseif KEYS[17] then
-    call('ZADD', KEYS[17], 0, string.match(A[1], '^[^@]*'))
+  elseif KEYS[18] then
+    call('ZADD', KEYS[18], 0, string.match(A[1], '^[^@]*'))
   end
   call('ZADD', threads, 0, tm)
+end
+
+-- threadTags returns the members of a thread in the list of tags of threads.
+local function threadTags(text)
+  local members, place = {}, 17
+  while place <= #text do
+    local n, first = string.match(text, '^(%d+):()', place)
+    place = first + n
+    members[string.sub(text, first, place - 1) .. '\0' .. string.sub(text, 1, 16) .. A[1] .. '\0\0' .. string.format('%08x', #A[1])] = true
+  end
+  return members
+end
+
+local tagged, was = A[20], s[15] or ''
+if was ~= tagged then
+  local now, before = threadTags(tagged), threadTags(was)
+  for member in pairs(before) do
+    if not now[member] then call('ZREM', KEYS[8], member) end
+  end
+  for member in pairs(now) do
+    if not before[member] then call('ZADD', KEYS[8], 0, member) end
+  end
 end
 if s[14] ~= dm then
   if s[14] ~= '' then call('ZREM', due, s[14]) end
@@ -307,7 +333,7 @@ if s[14] ~= dm then
 end
 rev = rev + 1
 call('HSET', head, 'head', A[8], 'n', cmsgpack.pack(
-  {rev, tonumber(A[9]), fe, le, elements, gen, now, lx, nv, nr, A[5], A[4], tm, dm}))
+  {rev, tonumber(A[9]), fe, le, elements, gen, now, lx, nv, nr, A[5], A[4], tm, dm, tagged}))
 
 -- Notify: notify publishes the change to followers, and returns how many connections listen to the thread.
 -- Nothing in it may fail: the change is made.

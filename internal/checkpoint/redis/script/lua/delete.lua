@@ -15,14 +15,14 @@ if s[1] > 0 and ARGV[3] ~= '' and ARGV[3] == s[12] then
   return {'DONE', text(s[1]), s[8] > 0 and text(s[8]) or '', text(s[7])}
 end
 if s[1] == 0 or s[1] ~= tonumber(ARGV[1]) or (ARGV[2] ~= '' and ARGV[2] ~= s[11]) then return {'CONFLICT'} end
-local questions = call('HGETALL', KEYS[9])
+local questions = call('HGETALL', KEYS[10])
 for i = 1, #questions, 2 do
   if string.sub(questions[i], 1, 1) == 'r' then
     local record = questions[i + 1]
     local created, size, first = string.match(record, '^%d+ %d+ (%x+):?(%d*) ()')
     created = created or ''
     local rest = ARGV[5] .. '\0' .. string.sub(questions[i], 2) .. '\0' .. string.format('%08x', #ARGV[5])
-    for k = 12, 14 do call('ZREM', KEYS[k], created .. rest) end
+    for k = 13, 15 do call('ZREM', KEYS[k], created .. rest) end
     if size and size ~= '' then
       local due, place = nil, first
       while place < first + size do
@@ -31,20 +31,26 @@ for i = 1, #questions, 2 do
         place = at + n
         if not due then
           due = part
-          if due ~= '' then call('ZREM', KEYS[15], 'd\0' .. due .. rest) end
+          if due ~= '' then call('ZREM', KEYS[16], 'd\0' .. due .. rest) end
         else
-          call('ZREM', KEYS[15], 'c' .. part .. '\0' .. created .. rest)
-          if due ~= '' then call('ZREM', KEYS[15], 'd' .. part .. '\0' .. due .. rest) end
+          call('ZREM', KEYS[16], 'c' .. part .. '\0' .. created .. rest)
+          if due ~= '' then call('ZREM', KEYS[16], 'd' .. part .. '\0' .. due .. rest) end
         end
       end
     end
   end
 end
+local tags, tag = s[15] or '', 17
+while tag <= #tags do
+  local n, first = string.match(tags, '^(%d+):()', tag)
+  tag = first + n
+  call('ZREM', KEYS[8], string.sub(tags, first, tag - 1) .. '\0' .. string.sub(tags, 1, 16) .. ARGV[5] .. '\0\0' .. string.format('%08x', #ARGV[5]))
+end
 call('ZREM', KEYS[5], s[13])
-if KEYS[17] and call('EXISTS', KEYS[5]) == 0 then call('ZREM', KEYS[17], string.match(ARGV[5], '^[^@]*')) end
+if KEYS[18] and call('EXISTS', KEYS[5]) == 0 then call('ZREM', KEYS[18], string.match(ARGV[5], '^[^@]*')) end
 if s[14] ~= '' then call('ZREM', KEYS[6], s[14]) end
 call('UNLINK', unpack(KEYS, 1, 4))
-call('UNLINK', unpack(KEYS, 8, 11))
+call('UNLINK', unpack(KEYS, 9, 12))
 redis.pcall('SPUBLISH', KEYS[1], ARGV[4] .. 'x0:')
 local clock = call('TIME')
 return {'OK', text(s[1] + 1), '', text(clock[1] * 1000000 + clock[2])}
