@@ -128,3 +128,23 @@ func TestPartitionsAreSpread(t *testing.T) {
 		require.True(t, strings.HasPrefix(key, "graphd{"), key)
 	}
 }
+
+// TestDueReadsWhatIsDue has many threads that are due later: of these a server reads the next one of
+// each partition.
+func TestDueReadsWhatIsDue(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	s := openStore(t, server.URL("partitions=2"))
+	later := time.Now().Add(time.Hour)
+	for i := range 400 {
+		putInterrupt(t, s, fmt.Sprintf("later%03d", i), checkpoint.InterruptOpen, later.Add(time.Duration(i)))
+	}
+	putInterrupt(t, s, "due", checkpoint.InterruptOpen, time.Unix(1, 0))
+	sent := func() int { return statNumber(t, readStats(t, server), "total_net_output_bytes") }
+	before := sent()
+	cost := sent() - before // of the question itself
+	due, next, err := s.Due(t.Context(), 256)
+	require.NoError(t, err)
+	require.Equal(t, []string{"due"}, due)
+	require.True(t, later.Equal(next), "%v", next)
+	require.Less(t, sent()-before-2*cost, 1000)
+}

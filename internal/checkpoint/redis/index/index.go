@@ -105,30 +105,24 @@ func (x *Reader) ListDue(ctx context.Context, limit int) (due []string, next tim
 	if limit > 0 {
 		ask = limit + 1
 	}
-	parts, err := x.runner.RunOnPartitions(ctx, x.scripts.Members, x.keys.AllPartitions(), []string{layout.KeyDue}, "-", ask)
+	parts, err := x.runner.RunOnPartitions(ctx, x.scripts.Due, x.keys.AllPartitions(), []string{layout.KeyDue}, ask)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	return mergeDue(parts, limit)
+	due, next = mergeDue(parts, limit)
+	return due, next, nil
 }
 
 // mergeDue merges the lists of due threads of the partitions.
-func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, err error) {
+func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time) {
 	var passed, coming []string
 	for _, r := range parts {
-		now, err := r.TimeAt(0)
-		if err != nil {
-			return nil, time.Time{}, err
-		}
-		end := layout.FormatDue(now)
-		members := r.ListAt(1)
+		members := r.ListAt(0)
 		for i := range members {
-			if m := members.TextAt(i); m[:min(len(m), layout.DueLen)] <= end {
-				passed = append(passed, m)
-				continue
-			}
-			coming = append(coming, members.TextAt(i))
-			break // all further members are later
+			passed = append(passed, members.TextAt(i))
+		}
+		if next := r.TextAt(1); next != "" {
+			coming = append(coming, next)
 		}
 	}
 	slices.Sort(passed)
@@ -145,7 +139,7 @@ func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time, er
 	if len(coming) > 0 {
 		next, _, _ = layout.ParseDueMember(slices.Min(coming))
 	}
-	return due, next, nil
+	return due, next
 }
 
 // readMembers reads a page of an index that consists of some keys per tenant and partition.
