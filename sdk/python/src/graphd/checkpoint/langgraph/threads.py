@@ -82,7 +82,7 @@ def put_graph(stubs: Any) -> None:
 
 
 def find_places(stubs: Any, thread_id: str | None) -> list[Place]:
-    """The places of a thread of LangGraph, or of all threads, the last changed first."""
+    """The places of a thread of LangGraph, or of all threads, the last created first."""
     wanted = f"graph = {_quote(GRAPH)}"
     if thread_id is not None:
         wanted += f" AND metadata.{_THREAD_LABEL} = {_quote(thread_id)}"
