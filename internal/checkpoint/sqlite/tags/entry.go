@@ -46,6 +46,9 @@ func (e *Entry) CountRows() int {
 	return 2 * len(e.Tags)
 }
 
+// countedTags returns the tags of which one is counted with the entry.
+func (e *Entry) countedTags() []string { return append(slices.Clone(e.Tags), checkpoint.OpenTag) }
+
 // Text returns the entry as the row of the interrupt has it, nil = NULL.
 func (e *Entry) Text() any {
 	if e == nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
@@ -12,26 +14,33 @@ import (
 	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
+// maxStatementTags bounds the tags that a statement writes.
+const maxStatementTags = 4
+
 // Writer changes the tags of interrupts, within the transaction of a change.
 type Writer struct {
-	entry, entries        *sql.Stmt
-	add, remove           *sql.Stmt
-	increment, decrement  *sql.Stmt
-	removeCount, setEntry *sql.Stmt
+	entry, entries, setEntry *sql.Stmt
+	// Statements for several tags, by their number, from 1.
+	add, remove, increment, decrement, removeCounts [maxStatementTags]*sql.Stmt
 }
 
 // NewWriter prepares the statements of a writer.
 func NewWriter(p *layout.Preparer) (*Writer, error) {
 	w := &Writer{
-		entry:   p.PrepareStatement(`SELECT tags FROM interrupts WHERE thread = ? AND id = ?`),
-		entries: p.PrepareStatement(`SELECT id, tags FROM interrupts WHERE thread = ? AND tags IS NOT NULL`),
-		add:     p.PrepareStatement(`INSERT INTO interrupt_tags (tenant, tag, created, thread, id, due) VALUES (?, ?, ?, ?, ?, ?)`),
-		remove:  p.PrepareStatement(`DELETE FROM interrupt_tags WHERE tenant = ? AND tag = ? AND created = ? AND thread = ? AND id = ?`),
-		increment: p.PrepareStatement(`INSERT INTO tag_counts (tenant, tag, open) VALUES (?, ?, 1)
-			ON CONFLICT (tenant, tag) DO UPDATE SET open = open + 1`),
-		decrement:   p.PrepareStatement(`UPDATE tag_counts SET open = open - 1 WHERE tenant = ? AND tag = ?`),
-		removeCount: p.PrepareStatement(`DELETE FROM tag_counts WHERE tenant = ? AND tag = ? AND open <= 0`),
-		setEntry:    p.PrepareStatement(`UPDATE interrupts SET tags = ? WHERE thread = ? AND id = ?`),
+		entry:    p.PrepareStatement(`SELECT tags FROM interrupts WHERE thread = ? AND id = ?`),
+		entries:  p.PrepareStatement(`SELECT id, tags FROM interrupts WHERE thread = ? AND tags IS NOT NULL`),
+		setEntry: p.PrepareStatement(`UPDATE interrupts SET tags = ? WHERE thread = ? AND id = ?`),
+	}
+	for n := range maxStatementTags {
+		several := func(first, more string) string { return first + strings.Repeat(", "+more, n) }
+		tags := " tag IN (" + several("?", "?") + ")"
+		w.add[n] = p.PrepareStatement(`INSERT INTO interrupt_tags (tenant, created, thread, id, due, tag) VALUES ` +
+			several("(?1, ?2, ?3, ?4, ?5, ?)", "(?1, ?2, ?3, ?4, ?5, ?)"))
+		w.remove[n] = p.PrepareStatement(`DELETE FROM interrupt_tags WHERE tenant = ? AND created = ? AND thread = ? AND id = ? AND` + tags)
+		w.increment[n] = p.PrepareStatement(`INSERT INTO tag_counts (tenant, tag, open) VALUES ` + several("(?1, ?, 1)", "(?1, ?, 1)") +
+			` ON CONFLICT (tenant, tag) DO UPDATE SET open = open + 1`)
+		w.decrement[n] = p.PrepareStatement(`UPDATE tag_counts SET open = open - 1 WHERE tenant = ? AND` + tags + ` RETURNING open`)
+		w.removeCounts[n] = p.PrepareStatement(`DELETE FROM tag_counts WHERE tenant = ? AND` + tags + ` AND open <= 0`)
 	}
 	return w, p.Err()
 }
@@ -93,16 +102,18 @@ func (w *Writer) addRows(ctx context.Context, thread, id string, e *Entry) error
 		return nil
 	}
 	owner, _ := tenant.Split(thread)
-	for _, tag := range e.Tags {
-		if _, err := w.add.ExecContext(ctx, owner, tag, e.Created, thread, id, e.Due); err != nil {
-			return err
-		}
-		if _, err := w.increment.ExecContext(ctx, owner, tag); err != nil {
+	for tags := range slices.Chunk(e.Tags, maxStatementTags) {
+		_, err := w.add[len(tags)-1].ExecContext(ctx, appendTexts([]any{owner, e.Created, thread, id, e.Due}, tags)...)
+		if err != nil {
 			return err
 		}
 	}
-	_, err := w.increment.ExecContext(ctx, owner, checkpoint.OpenTag)
-	return err
+	for tags := range slices.Chunk(e.countedTags(), maxStatementTags) {
+		if _, err := w.increment[len(tags)-1].ExecContext(ctx, appendTexts([]any{owner}, tags)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *Writer) removeRows(ctx context.Context, thread, id string, e *Entry) error {
@@ -110,25 +121,43 @@ func (w *Writer) removeRows(ctx context.Context, thread, id string, e *Entry) er
 		return nil
 	}
 	owner, _ := tenant.Split(thread)
-	for _, tag := range e.Tags {
-		if _, err := w.remove.ExecContext(ctx, owner, tag, e.Created, thread, id); err != nil {
-			return err
-		}
-		if err := w.subtractOne(ctx, owner, tag); err != nil {
+	for tags := range slices.Chunk(e.Tags, maxStatementTags) {
+		if _, err := w.remove[len(tags)-1].ExecContext(ctx, appendTexts([]any{owner, e.Created, thread, id}, tags)...); err != nil {
 			return err
 		}
 	}
-	return w.subtractOne(ctx, owner, checkpoint.OpenTag)
-}
-
-// subtractOne takes one from the count of a tag. A count of none has no row.
-func (w *Writer) subtractOne(ctx context.Context, owner, tag string) error {
-	for _, s := range []*sql.Stmt{w.decrement, w.removeCount} {
-		if _, err := s.ExecContext(ctx, owner, tag); err != nil {
+	for tags := range slices.Chunk(e.countedTags(), maxStatementTags) {
+		if err := w.subtractOne(ctx, appendTexts([]any{owner}, tags)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// subtractOne takes one from the counts of some tags, which stand behind their tenant. A count of
+// none has no row.
+func (w *Writer) subtractOne(ctx context.Context, args []any) error {
+	n := len(args) - 2 // as the statements are numbered
+	rows, err := w.decrement[n].QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	left, err := layout.CollectRows(rows, func() (open int, err error) {
+		err = rows.Scan(&open)
+		return open, err
+	})
+	if err != nil || !slices.ContainsFunc(left, func(open int) bool { return open <= 0 }) {
+		return err
+	}
+	_, err = w.removeCounts[n].ExecContext(ctx, args...)
+	return err
+}
+
+func appendTexts(args []any, texts []string) []any {
+	for _, text := range texts {
+		args = append(args, text)
+	}
+	return args
 }
 
 // maxPieceRows and maxPieceBytes bound the interrupts of a piece of TagNext.

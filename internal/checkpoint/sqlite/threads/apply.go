@@ -179,9 +179,15 @@ func (w *Writer) putHead(ctx context.Context, d *encodedChange, p *threadState) 
 // putRow writes the row of a thread, and what the indexes have of it when that is another.
 func (w *Writer) putRow(ctx context.Context, d *encodedChange, p, next *threadState, wake sql.NullInt64) error {
 	h := &d.Head
-	if p.revision > 0 && p.hasSameIndex(next) {
-		return execStatement(ctx, w.statements.updateHead, next.revision, h.LogID, d.Op, next.applied, layout.ToUnixNanos(h.Updated), h.Seq,
-			next.firstEvent, h.LastEvent, h.Owner, next.leaseExpires, wake, []byte(d.head), d.Thread)
+	if p.revision > 0 && p.hasSameLabels(next) {
+		args := []any{
+			next.revision, h.LogID, d.Op, next.applied, layout.ToUnixNanos(h.Updated), h.Seq, next.firstEvent, h.LastEvent, h.Owner,
+			next.leaseExpires, wake, []byte(d.head),
+		}
+		if p.state == next.state {
+			return execStatement(ctx, w.statements.updateHead, append(args, d.Thread)...)
+		}
+		return execStatement(ctx, w.statements.updateState, append(args, next.state, d.Thread)...)
 	}
 	old, err := tags.ParseLabels(p.created, p.labels)
 	if err != nil {
@@ -195,9 +201,9 @@ func (w *Writer) putRow(ctx context.Context, d *encodedChange, p, next *threadSt
 		next.created, d.labels.Column(), []byte(d.head))
 }
 
-// hasSameIndex reports whether the indexes have the same of a thread in two states.
-func (p *threadState) hasSameIndex(next *threadState) bool {
-	return p.isLabelled && p.graph == next.graph && p.state == next.state && p.created == next.created && p.labels == next.labels
+// hasSameLabels reports whether the indexes have the same of a thread twice, save its state.
+func (p *threadState) hasSameLabels(next *threadState) bool {
+	return p.isLabelled && p.graph == next.graph && p.created == next.created && p.labels == next.labels
 }
 
 func execStatement(ctx context.Context, s *sql.Stmt, args ...any) error {

@@ -12,7 +12,8 @@ const maxStatementRows = 8
 
 // statements are the prepared statements of the writer.
 type statements struct {
-	head, putHead, updateHead          *sql.Stmt
+	head, putHead                      *sql.Stmt
+	updateHead, updateState            *sql.Stmt
 	value, item, events                *sql.Stmt
 	task, memo, run                    *sql.Stmt
 	checkpoints                        []*sql.Stmt // by the number of rows, from 1
@@ -24,6 +25,10 @@ type statements struct {
 	listOrigins, deleteItems           *sql.Stmt
 	rollBackThread, deleteThread       []*sql.Stmt
 }
+
+// headColumns are set by each change of a thread.
+const headColumns = `revision = ?, log_id = ?, op = ?, applied = ?, updated = ?, seq = ?, first_event = ?, last_event = ?, owner = ?,
+	lease_expires = ?, wake = ?, head = ?`
 
 func prepareStatements(p *layout.Preparer) (*statements, error) {
 	s := &statements{
@@ -37,13 +42,13 @@ func prepareStatements(p *layout.Preparer) (*statements, error) {
 			seq = excluded.seq, first_event = excluded.first_event, last_event = excluded.last_event,
 			owner = excluded.owner, lease_expires = excluded.lease_expires, wake = excluded.wake,
 			created = excluded.created, labels = excluded.labels, head = excluded.head`),
-		// What the indexes have of a thread is seldom another one.
-		updateHead: p.PrepareStatement(`UPDATE threads SET revision = ?, log_id = ?, op = ?, applied = ?, updated = ?, seq = ?, first_event = ?,
-			last_event = ?, owner = ?, lease_expires = ?, wake = ?, head = ? WHERE thread = ?`),
-		value:  p.PrepareStatement(`INSERT INTO channel_values (thread, seq, channel, value) VALUES (?, ?, ?, ?)`),
-		item:   p.PrepareStatement(`INSERT INTO list_items (thread, channel, segment, idx, seq, value) VALUES (?, ?, ?, ?, ?, ?)`),
-		events: p.PrepareStatement(`INSERT INTO events (thread, last, record) VALUES (?, ?, ?)`),
-		task:   p.PrepareStatement(`INSERT OR REPLACE INTO tasks (thread, checkpoint, id, record) VALUES (?, ?, ?, ?)`),
+		// SQLite writes the indexes of each column that a statement names.
+		updateHead:  p.PrepareStatement(`UPDATE threads SET ` + headColumns + ` WHERE thread = ?`),
+		updateState: p.PrepareStatement(`UPDATE threads SET ` + headColumns + `, state = ? WHERE thread = ?`),
+		value:       p.PrepareStatement(`INSERT INTO channel_values (thread, seq, channel, value) VALUES (?, ?, ?, ?)`),
+		item:        p.PrepareStatement(`INSERT INTO list_items (thread, channel, segment, idx, seq, value) VALUES (?, ?, ?, ?, ?, ?)`),
+		events:      p.PrepareStatement(`INSERT INTO events (thread, last, record) VALUES (?, ?, ?)`),
+		task:        p.PrepareStatement(`INSERT OR REPLACE INTO tasks (thread, checkpoint, id, record) VALUES (?, ?, ?, ?)`),
 		memo: p.PrepareStatement(`INSERT OR IGNORE INTO memos (thread, checkpoint, task, scope, key, idx, record)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`),
 		run: p.PrepareStatement(`INSERT INTO runs (thread, id, ord, revision, state, record) VALUES (?, ?, ?, 1, ?, ?)
