@@ -45,17 +45,35 @@ func NewWriter(p *layout.Preparer) (*Writer, error) {
 	return w, p.Err()
 }
 
+// Known has the entries of the interrupts of a thread that have tags, nil = they have to be read.
+type Known map[string]*Entry
+
+// maxKnown bounds the entries of a thread that are known.
+const maxKnown = 64
+
+// Note notes the entry that an interrupt has from now on. It returns nil when there are too many.
+func (k Known) Note(id string, e *Entry) Known {
+	switch {
+	case k == nil:
+		return nil
+	case e == nil:
+		delete(k, id)
+	default:
+		k[id] = e
+	}
+	if len(k) > maxKnown {
+		return nil
+	}
+	return k
+}
+
 // ReplaceTags makes the rows of an interrupt those of an entry, before the row of the
 // interrupt changes.
-func (w *Writer) ReplaceTags(ctx context.Context, thread, id string, e *Entry) error {
-	var text sql.NullString
-	err := w.entry.QueryRowContext(ctx, thread, id).Scan(&text)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	var old *Entry
-	if text.Valid {
-		if old, err = parseEntry(text.String); err != nil {
+func (w *Writer) ReplaceTags(ctx context.Context, thread, id string, known Known, e *Entry) error {
+	old := known[id]
+	if known == nil {
+		var err error
+		if old, err = w.readEntry(ctx, thread, id); err != nil {
 			return err
 		}
 	}
@@ -66,6 +84,19 @@ func (w *Writer) ReplaceTags(ctx context.Context, thread, id string, e *Entry) e
 		return err
 	}
 	return w.addRows(ctx, thread, id, e)
+}
+
+// readEntry reads the entry of an interrupt, nil = it has no tags.
+func (w *Writer) readEntry(ctx context.Context, thread, id string) (*Entry, error) {
+	var text sql.NullString
+	err := w.entry.QueryRowContext(ctx, thread, id).Scan(&text)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil || !text.Valid:
+		return nil, err
+	}
+	return parseEntry(text.String)
 }
 
 // RemoveThread removes the rows of all interrupts of a thread.

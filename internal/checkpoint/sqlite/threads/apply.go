@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -93,6 +94,7 @@ type threadState struct {
 	created                              int64
 	labels                               string // see tags.Labels
 	isLabelled                           bool   // false for a thread of a migrated file that can't be read
+	tagged                               tags.Known
 }
 
 func (p *threadState) toReceipt() checkpoint.Receipt {
@@ -135,6 +137,7 @@ func (w *Writer) applyChange(ctx context.Context, d *encodedChange) (checkpoint.
 	if err := d.ValidateSequence(p.lastEvent, p.seq); err != nil {
 		return checkpoint.Receipt{}, err
 	}
+	d.tagged = p.copyTagged(d)
 	for _, write := range []func(context.Context, *encodedChange) error{
 		w.pruneCheckpoints, w.dropRolledBack, w.addCheckpoints, w.addProgress, w.addInterrupts, w.addRecords, w.addEvents,
 	} {
@@ -147,6 +150,17 @@ func (w *Writer) applyChange(ctx context.Context, d *encodedChange) (checkpoint.
 	return r, err
 }
 
+// copyTagged returns what is known of the tags of a thread, for a change of it. A new thread has none.
+func (p *threadState) copyTagged(d *encodedChange) tags.Known {
+	switch {
+	case p.revision == 0:
+		return tags.Known{}
+	case len(d.interrupts) == 0:
+		return p.tagged
+	}
+	return maps.Clone(p.tagged)
+}
+
 func (w *Writer) putHead(ctx context.Context, d *encodedChange, p *threadState) (checkpoint.Receipt, error) {
 	now := w.now()
 	h := &d.Head
@@ -154,7 +168,7 @@ func (w *Writer) putHead(ctx context.Context, d *encodedChange, p *threadState) 
 		revision: d.Expect + 1, seq: h.Seq, lastEvent: h.LastEvent,
 		firstEvent: max(p.firstEvent, min(d.TrimEvents, h.LastEvent+1)),
 		op:         d.Op, logID: h.LogID, applied: layout.ToUnixNanos(now), leaseExpires: p.leaseExpires,
-		graph: h.Graph, state: string(h.State), created: d.labels.Created, labels: d.labels.Text(), isLabelled: true,
+		graph: h.Graph, state: string(h.State), created: d.labels.Created, labels: d.labels.Text(), isLabelled: true, tagged: d.tagged,
 	}
 	if d.Lease > 0 {
 		next.leaseExpires = sql.NullInt64{Int64: layout.ToUnixNanos(now.Add(d.Lease)), Valid: true}
@@ -301,9 +315,10 @@ func (w *Writer) addInterrupts(ctx context.Context, d *encodedChange) error {
 	for i := range d.interrupts {
 		in := &d.interrupts[i]
 		w.lastChange++
-		if err := w.tags.ReplaceTags(ctx, d.Thread, in.ID, in.tags); err != nil {
+		if err := w.tags.ReplaceTags(ctx, d.Thread, in.ID, d.tagged, in.tags); err != nil {
 			return err
 		}
+		d.tagged = d.tagged.Note(in.ID, in.tags)
 		err := execStatement(ctx, w.statements.interrupt, d.Thread, in.ID, w.lastChange, layout.ToUnixNanos(in.Created), in.Checkpoint, in.Run,
 			in.Graph, in.Node, in.Reason, string(in.State), []byte(in.record), in.tags.Text())
 		if err != nil {

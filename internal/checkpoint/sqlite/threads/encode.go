@@ -29,6 +29,7 @@ type encodedChange struct {
 	interrupts  []interruptRow
 	runs        []runRow
 	revisions   []uint64 // that the runs got
+	tagged      tags.Known
 	events      []eventsRow
 }
 
