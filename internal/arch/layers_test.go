@@ -49,6 +49,7 @@ var layers = []layer{
 	{path: "internal/loopback", neverLinks: outerPackages, isPure: true},
 	{path: "internal/filelock", neverLinks: outerPackages},
 	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
+	{path: "internal/redact", mayImport: []string{"internal/payload"}, isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/approval", mayImport: []string{"internal/payload"}, isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/trail", mayImport: []string{"internal/payload"}, isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},

@@ -34,6 +34,13 @@ func ShownParts(message string, value, schema JSON, ignore []string) JSON {
 	return Object(parts)
 }
 
+// HiddenDigest returns the digest of the value of an interrupt with its secret parts, bound to the id
+// of the interrupt, so that equal values have other digests elsewhere. ignore is that of ShownParts.
+func HiddenDigest(id string, value JSON, ignore []string) string {
+	sum := sha256.Sum256([]byte(id + "\n" + string(NormalText(ShownParts("", value, "", ignore)))))
+	return hex.EncodeToString(sum[:])
+}
+
 // ShownDigest returns the digest of the parts that ShownParts returns.
 func ShownDigest(shown JSON) string {
 	sum := sha256.Sum256([]byte(NormalText(shown)))
