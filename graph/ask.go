@@ -93,6 +93,10 @@ type People struct {
 	Exclusive bool
 	// Delegable lets those who may answer name another user who answers in their place.
 	Delegable bool
+	// RevealUsers and RevealGroups name who may see the parts of [Secret]. Both empty = who may
+	// answer.
+	RevealUsers  []string
+	RevealGroups []string
 }
 
 // ForPeople says who may answer, and how many must.
@@ -163,6 +167,17 @@ func WithSteps(steps ...Step) AskOption {
 func WithUndo(d time.Duration) AskOption {
 	return func(q *Question) error {
 		q.Undo = &d
+		return nil
+	}
+}
+
+// Secret names parts of the payload and of the answer that not everybody sees: JSON pointers into both,
+// like "/card/number", or "" for the whole. Clients see {"__redacted__": true} in their place, and
+// who may see them asks for them, which is recorded. The function gets the whole answer. Message and
+// schema are shown as they are. A server without encryption keys fails the task.
+func Secret(pointers ...string) AskOption {
+	return func(q *Question) error {
+		q.Secret = append(q.Secret, pointers...)
 		return nil
 	}
 }
@@ -245,31 +260,41 @@ func DefaultAfter(ttl time.Duration, answer any) AskOption {
 // Several questions of an attempt, from several goroutines with a Scope each or
 // in sequence, go out together.
 func Interrupt(ctx context.Context, payload any, options ...AskOption) (json.RawMessage, error) {
+	answer, _, err := askQuestion(ctx, payload, options)
+	return answer, err
+}
+
+// askQuestion returns the answer to a question, and whether parts of it are secret.
+func askQuestion(ctx context.Context, payload any, options []AskOption) (answer json.RawMessage, hasSecrets bool, err error) {
 	b, err := boundTask(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	q := Question{Scope: scopeOf(ctx)}
 	if q.Value, err = encodeJSON(payload); err != nil {
-		return nil, Permanent(fmt.Errorf("the payload of a question: %w", err))
+		return nil, false, Permanent(fmt.Errorf("the payload of a question: %w", err))
 	}
 	for _, option := range options {
 		if err := option(&q); err != nil {
-			return nil, Permanent(err)
+			return nil, false, Permanent(err)
 		}
 	}
-	return b.task.Ask(ctx, q)
+	answer, err = b.task.Ask(ctx, q)
+	return answer, len(q.Secret) > 0, err
 }
 
 // Ask is Interrupt with the answer decoded into a T. The answer null leaves
 // the zero T.
 func Ask[T any](ctx context.Context, payload any, options ...AskOption) (T, error) {
 	var answer T
-	text, err := Interrupt(ctx, payload, options...)
+	text, hasSecrets, err := askQuestion(ctx, payload, options)
 	if err != nil {
 		return answer, err
 	}
 	if err := decodeJSON(text, &answer); err != nil {
+		if hasSecrets { // the error of the decoder may repeat them as well
+			return answer, OfType("AnswerMismatch", Permanent(fmt.Errorf("the answer, which has secret parts, is no %T", answer)))
+		}
 		return answer, OfType("AnswerMismatch", Permanent(fmt.Errorf("the answer %.120s: %w", text, err)))
 	}
 	return answer, nil

@@ -83,6 +83,8 @@ type Question struct {
 	Drift     Drift
 	// DriftIgnore names parts that may differ when the function is run again.
 	DriftIgnore []string
+	// Secret names the parts of Value, Default and the answer that not everybody sees.
+	Secret []string
 }
 
 type taskKey struct{}

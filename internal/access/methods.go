@@ -93,6 +93,7 @@ func Methods() []MethodRow {
 		{interruptService + "ReleaseInterrupt", ScopeGraph, answerers},
 		{interruptService + "CheckResponses", ScopeGraph, answerers},
 		{interruptService + "DelegateInterrupt", ScopeGraph, answerers},
+		{interruptService + "RevealInterrupt", ScopeGraph, answerers},
 		{interruptService + "RetractResponse", ScopeGraph, answerers},
 		{interruptService + "CommentInterrupt", ScopeGraph, answerers},
 		{interruptService + "ListTrail", ScopeGraph, inbox},

@@ -43,18 +43,23 @@ type Policy struct {
 	Exclusive bool
 	// Delegable lets those who may answer name another user who answers in their place.
 	Delegable bool
+	// RevealUsers and RevealGroups name who may see the secret parts. Both empty = who may
+	// answer.
+	RevealUsers  []string
+	RevealGroups []string
 }
 
 // IsZero reports whether the policy demands nothing.
 func (p *Policy) IsZero() bool {
 	return p == nil || len(p.Users) == 0 && len(p.Groups) == 0 && p.minApprovals() == 1 && p.minVetoes() == 1 &&
-		p.Agree == "" && !p.NotRequester && p.Requester == "" && !p.NotContributor && !p.Exclusive && !p.Delegable
+		p.Agree == "" && !p.NotRequester && p.Requester == "" && !p.NotContributor && !p.Exclusive && !p.Delegable &&
+		!p.NamesRevealers()
 }
 
 // NeedsCallers reports whether the policy can be kept only by a server that knows who
 // calls.
 func (p *Policy) NeedsCallers() bool {
-	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.minApprovals() > 1 || p.minVetoes() > 1 || p.NotRequester || p.NotContributor || p.Exclusive || p.Delegable)
+	return p != nil && (len(p.Users) > 0 || len(p.Groups) > 0 || p.minApprovals() > 1 || p.minVetoes() > 1 || p.NotRequester || p.NotContributor || p.Exclusive || p.Delegable || p.NamesRevealers())
 }
 
 func (p *Policy) minApprovals() int { return max(p.Approvals, 1) }
@@ -69,7 +74,8 @@ func (p *Policy) Equal(other *Policy) bool {
 	return slices.Equal(p.Users, other.Users) && slices.Equal(p.Groups, other.Groups) &&
 		p.minApprovals() == other.minApprovals() && p.minVetoes() == other.minVetoes() && p.Agree == other.Agree &&
 		p.NotRequester == other.NotRequester && p.Requester == other.Requester && p.NotContributor == other.NotContributor &&
-		p.Exclusive == other.Exclusive && p.Delegable == other.Delegable
+		p.Exclusive == other.Exclusive && p.Delegable == other.Delegable &&
+		slices.Equal(p.RevealUsers, other.RevealUsers) && slices.Equal(p.RevealGroups, other.RevealGroups)
 }
 
 // Problem is what is wrong with a field of a policy.
@@ -87,6 +93,9 @@ func (p *Policy) Check() []Problem {
 	if n := len(p.Users) + len(p.Groups); n > MaxAudience {
 		add("users", "users and groups have %d names together, the limit is %d", n, MaxAudience)
 	}
+	if n := len(p.RevealUsers) + len(p.RevealGroups); n > MaxAudience {
+		add("reveal.users", "users and groups have %d names together, the limit is %d", n, MaxAudience)
+	}
 	checkNames := func(field string, names []string) {
 		for i, name := range names {
 			at := field + "[" + strconv.Itoa(i) + "]"
@@ -100,6 +109,8 @@ func (p *Policy) Check() []Problem {
 	}
 	checkNames("users", p.Users)
 	checkNames("groups", p.Groups)
+	checkNames("reveal.users", p.RevealUsers)
+	checkNames("reveal.groups", p.RevealGroups)
 	for _, n := range []struct {
 		field string
 		value int
@@ -134,7 +145,7 @@ func (p *Policy) String() string {
 		return "anybody"
 	}
 	text := "anybody"
-	if audience := p.nameAudience(); audience != "" {
+	if audience := nameAudience(p.Users, p.Groups); audience != "" {
 		text = audience
 	}
 	if n := p.minApprovals(); n > 1 {
@@ -158,6 +169,9 @@ func (p *Policy) String() string {
 	if p.Exclusive {
 		text += "; only who has claimed it"
 	}
+	if p.NamesRevealers() {
+		text += "; secret parts are for " + nameAudience(p.RevealUsers, p.RevealGroups)
+	}
 	return text
 }
 
@@ -179,11 +193,10 @@ func (p *Policy) Size() int {
 		return 0
 	}
 	n := 128 + len(p.Agree) + len(p.Requester)
-	for _, name := range p.Users {
-		n += 16 + len(name)
-	}
-	for _, name := range p.Groups {
-		n += 16 + len(name)
+	for _, names := range [][]string{p.Users, p.Groups, p.RevealUsers, p.RevealGroups} {
+		for _, name := range names {
+			n += 16 + len(name)
+		}
 	}
 	return n
 }

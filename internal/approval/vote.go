@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 )
 
 // Vote is the answer of one person to a question.
@@ -15,6 +16,7 @@ type Vote struct {
 	Time   time.Time
 	Agrees bool
 	Value  payload.JSON // the answer; "" = a dismissal
+	Hidden redact.Parts // secret parts of the answer
 	Note   string
 	// Request is the id of the request that brought the vote.
 	Request string
@@ -30,7 +32,7 @@ func (v *Vote) isSame(other *Vote) bool {
 	if v.IsDismissal() || other.IsDismissal() {
 		return v.IsDismissal() == other.IsDismissal()
 	}
-	return payload.Equal(v.Value, other.Value)
+	return redact.Equal(redact.Value{Shown: v.Value, Hidden: v.Hidden}, redact.Value{Shown: other.Value, Hidden: other.Hidden})
 }
 
 // Outcome is what a vote has done.
@@ -106,5 +108,5 @@ func (p *Policy) NeededBytes(votes []Vote) int {
 
 // Size returns about how many bytes the vote takes in memory.
 func (v *Vote) Size() int {
-	return 160 + len(v.Voter) + len(v.How) + len(v.Method) + len(v.Value) + len(v.Note) + len(v.Request)
+	return 160 + len(v.Voter) + len(v.How) + len(v.Method) + len(v.Value) + len(v.Note) + len(v.Request) + v.Hidden.Size()
 }

@@ -23,6 +23,7 @@ const (
 	RuleDelegated    = "delegated"       // a delegate answers in the place of the voter
 	RuleResponder    = "responder"       // only who has answered may take the answer back
 	RuleExclusive    = "exclusive"       // only the holder of the claim may answer, and there is none
+	RuleReveal       = "reveal"          // not among those who may see the secret parts
 )
 
 // RefusalError says by which rule of a policy a voter may not answer.
@@ -45,28 +46,29 @@ func (p *Policy) CheckVoter(v Voter) error {
 	case p.NotContributor && v.IsContributor:
 		return &RefusalError{RuleContributor, strconv.Quote(v.Name) + " has edited the state since the run began, and may not answer; someone else must"}
 	case !p.includesVoter(v):
-		return &RefusalError{RuleGroup, strconv.Quote(v.Name) + " is not among those who may answer: " + p.nameAudience()}
+		return &RefusalError{RuleGroup, strconv.Quote(v.Name) + " is not among those who may answer: " + nameAudience(p.Users, p.Groups)}
 	}
 	return nil
 }
 
 // includesVoter reports whether the policy is for the voter.
 func (p *Policy) includesVoter(v Voter) bool {
-	if len(p.Users) == 0 && len(p.Groups) == 0 {
-		return true
-	}
-	return slices.Contains(p.Users, v.Name) ||
-		slices.ContainsFunc(v.Groups, func(g string) bool { return slices.Contains(p.Groups, g) })
+	return len(p.Users) == 0 && len(p.Groups) == 0 || v.isAmong(p.Users, p.Groups)
 }
 
-// nameAudience says in words who may answer.
-func (p *Policy) nameAudience() string {
+// isAmong reports whether the voter is one of some users, or a member of one of some groups.
+func (v Voter) isAmong(users, groups []string) bool {
+	return slices.Contains(users, v.Name) || slices.ContainsFunc(v.Groups, func(g string) bool { return slices.Contains(groups, g) })
+}
+
+// nameAudience names users and groups in words.
+func nameAudience(users, groups []string) string {
 	var parts []string
-	if len(p.Users) > 0 {
-		parts = append(parts, strings.Join(p.Users, ", "))
+	if len(users) > 0 {
+		parts = append(parts, strings.Join(users, ", "))
 	}
-	if len(p.Groups) > 0 {
-		parts = append(parts, "members of "+strings.Join(p.Groups, ", "))
+	if len(groups) > 0 {
+		parts = append(parts, "members of "+strings.Join(groups, ", "))
 	}
 	return strings.Join(parts, "; ")
 }

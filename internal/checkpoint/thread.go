@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -340,6 +341,11 @@ type Interrupt struct {
 	// Delegations are those who answer in the place of others.
 	Delegations []approval.Delegation
 
+	// Secret are JSON pointers to the parts of Value, Default and of answers that not everybody
+	// sees. Those fields have redact.Marker there, and Hidden has the parts.
+	Secret []string
+	Hidden Hidden
+
 	// Former are the tags of properties that the interrupt has had and has no longer, but those
 	// of claims, the newest first.
 	Former []string
@@ -352,6 +358,13 @@ type Interrupt struct {
 	// Trail is what happened to the interrupt. An interrupt without a Policy to which nothing
 	// happened but its answer keeps none: FullTrail makes it of the record.
 	Trail trail.Log
+}
+
+// Hidden are the secret parts of an interrupt. Those of votes are in the votes. Events have none.
+type Hidden struct {
+	Value    redact.Parts
+	Default  redact.Parts
+	Response redact.Parts
 }
 
 // IsWaiting reports whether the interrupt has no answer in effect, and may get one.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/approval"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -78,6 +79,7 @@ func (i *Interrupt) RetractAnswer(e trail.Entry, votes []approval.Vote) {
 	i.AppendTrail(e)
 	i.State, i.Trail.State, i.Votes = InterruptOpen, string(InterruptOpen), votes
 	i.Response, i.Dismissed, i.Note, i.Request = "", false, "", ""
+	i.Hidden.Response = redact.Parts{}
 	i.Responder, i.ResponderHow, i.ResponseMethod, i.ResponseTime = "", "", "", time.Time{}
 	i.Effective, i.NeedsAllAnswers = time.Time{}, false
 }

@@ -24,6 +24,8 @@ type Env struct {
 	CheckCondition func(condition string) error
 	// HasNoCallers says that the server does not know who calls.
 	HasNoCallers bool
+	// HasNoKeys says that the server stores its records unencrypted.
+	HasNoKeys bool
 	// CheckEndpoint reports why the server may not dial an endpoint.
 	CheckEndpoint func(endpoint string) error
 	// Limits bound the Spec, and its size together with the graphs in it.

@@ -136,6 +136,7 @@ func encodeAsk(s *AskSpec) payload.JSON {
 	o.addText("default_expr", s.DefaultExpr)
 	o.addText("drift", s.Drift)
 	o.addList("drift_ignore", s.DriftIgnore)
+	o.addList("secret", s.Secret)
 	return o.toJSON()
 }
 

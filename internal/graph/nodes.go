@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 )
 
 // Actions when an interrupt is not answered in time.
@@ -155,6 +156,26 @@ func (b *nodeBuilder) buildAsk(path string, n *Node, s *AskSpec) {
 	}
 	b.checkExpiry(path, s, b.checkSchema(path+".schema", s.Schema, b.env.CheckSchema))
 	b.checkDrift(path+".", s.Drift, s.DriftIgnore)
+	b.checkSecret(path, s)
+}
+
+// checkSecret checks which parts of a question are secret.
+func (b *nodeBuilder) checkSecret(path string, s *AskSpec) {
+	at := path + ".secret"
+	for _, problem := range redact.CheckPointers(s.Secret) {
+		where := at
+		if problem.Index >= 0 {
+			where = indexPath(at, problem.Index)
+		}
+		b.addProblem(where, ReasonOutOfRange, "%s", problem.Text)
+	}
+	if len(s.Secret) > 0 && b.env.HasNoKeys {
+		b.addProblem(at, ReasonFeatureDisabled,
+			"the store of the server is not encrypted, so it keeps no secret parts; start it with --encryption-keys, or leave secret out")
+	}
+	if s.People != nil && len(s.People.RevealUsers)+len(s.People.RevealGroups) > 0 && len(s.Secret) == 0 {
+		b.addProblem(path+".people.reveal", ReasonConflict, "the question has no secret parts, so reveal has no use; name them in secret")
+	}
 }
 
 func (b *nodeBuilder) checkExpiry(path string, s *AskSpec, checkable bool) {

@@ -32,6 +32,8 @@ type PeopleSpec struct {
 	// who may answer name another user in their place.
 	NotContributor bool
 	Delegable      bool
+	RevealUsers    []string // who may see the secret parts; both empty = who may answer
+	RevealGroups   []string
 }
 
 // Policy returns the part of the policy that is known before the question is asked.
@@ -39,7 +41,7 @@ func (s *PeopleSpec) Policy() approval.Policy {
 	return approval.Policy{
 		Users: s.Users.Names, Groups: s.Groups.Names, Approvals: s.Approvals, Vetoes: s.Vetoes,
 		Agree: s.Agree, NotRequester: s.NotRequester, Exclusive: s.Exclusive,
-		NotContributor: s.NotContributor, Delegable: s.Delegable,
+		NotContributor: s.NotContributor, Delegable: s.Delegable, RevealUsers: s.RevealUsers, RevealGroups: s.RevealGroups,
 	}
 }
 
@@ -115,6 +117,12 @@ func encodePeople(s *PeopleSpec) payload.JSON {
 	o.addBool("not_contributor", s.NotContributor)
 	o.addBool("delegable", s.Delegable)
 	o.addText("requester", s.Requester)
+	if len(s.RevealUsers)+len(s.RevealGroups) > 0 {
+		reveal := jsonObject{}
+		reveal.addList("users", s.RevealUsers)
+		reveal.addList("groups", s.RevealGroups)
+		o.addJSON("reveal", reveal.toJSON())
+	}
 	return o.toJSON()
 }
 

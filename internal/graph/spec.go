@@ -126,6 +126,9 @@ type AskSpec struct {
 	// that may differ.
 	Drift       string
 	DriftIgnore []string
+	// Secret are JSON pointers to the parts of the question's value and of its answers that not
+	// everybody sees.
+	Secret []string
 }
 
 // SubgraphSpec runs another graph as a node.

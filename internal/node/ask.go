@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	api "github.com/graphd-dev/graphd/graph"
@@ -46,8 +47,19 @@ func executeAsk(ctx context.Context, t *runtime.Task) pregel.Result {
 	}
 	vars.Answer = known.Value
 	result := evalUpdate(t.Node.Update, t.Node.Spec.Ask.Update, t.Node.Goto, vars)
+	if result.Failure != nil && known.HasSecrets {
+		hideFailure(result.Failure)
+	}
 	result.UsedAnswers = r.usedAnswers
 	return result
+}
+
+// hideFailure takes the text of an expression out of a failure: it may repeat a secret part of the
+// answer.
+func hideFailure(f *pregel.Failure) {
+	if where, _, ok := strings.Cut(f.Message, ": "); ok {
+		f.Message = where + ": can't be evaluated; why is not shown, because the answer has secret parts"
+	}
 }
 
 func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
@@ -83,12 +95,17 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 	if failure != nil {
 		return failedResult(failure)
 	}
-	return pregel.Result{Asks: []pregel.Ask{{
+	ask := pregel.Ask{
 		Key: key, Reason: spec.Reason, Message: message, Value: value, Schema: spec.Schema,
 		TTL: ttl, Expiry: checkpoint.ExpiryAction(spec.Expiry), Default: answer,
 		Priority: graph.PriorityOf(spec.Priority), Steps: spec.ApprovalSteps(),
 		Undo: spec.Undo, Assignees: assignees, Policy: policy, Drift: checkpoint.Drift(spec.Drift), DriftIgnore: spec.DriftIgnore,
-	}}}
+		Secret: spec.Secret,
+	}
+	if err := ask.HideSecrets(); err != nil {
+		return failedResult(expressionFailure("ask", err))
+	}
+	return pregel.Result{Asks: []pregel.Ask{ask}}
 }
 
 // evalTTL evaluates how long a question waits: an expression yields a duration like "30m", a

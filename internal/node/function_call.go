@@ -140,8 +140,13 @@ func (c *functionCall) Ask(ctx context.Context, q api.Question) (json.RawMessage
 		Expiry: checkpoint.ExpiryAction(q.Expiry), Default: payload.JSON(q.Default), Assignees: q.Assignees,
 		Drift: checkpoint.Drift(q.Drift), DriftIgnore: q.DriftIgnore, Policy: policyOf(q.People),
 		Priority: approval.Priority(q.Priority), Steps: stepsOf(q.Steps), Undo: q.Undo,
+		Secret: q.Secret,
 	}
-	if err := c.checkAsk(ctx, &ask); err != nil && ctx.Err() != nil {
+	err := c.checkAsk(ctx, &ask)
+	if err == nil {
+		err = ask.HideSecrets()
+	}
+	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	} else if err != nil {
 		return nil, api.OfType("InvalidQuestion", api.Permanent(err))
@@ -158,7 +163,7 @@ func policyOf(p *api.People) *approval.Policy {
 	return &approval.Policy{
 		Users: p.Users, Groups: p.Groups, Approvals: p.Approvals, Vetoes: p.Vetoes, Agree: p.Agree,
 		NotRequester: p.NotRequester, Requester: p.Requester, Exclusive: p.Exclusive,
-		NotContributor: p.NotContributor, Delegable: p.Delegable,
+		NotContributor: p.NotContributor, Delegable: p.Delegable, RevealUsers: p.RevealUsers, RevealGroups: p.RevealGroups,
 	}
 }
 
@@ -201,6 +206,7 @@ func (c *functionCall) checkAsk(ctx context.Context, a *pregel.Ask) error {
 	case err != nil:
 		return fmt.Errorf("the schema of the question: %w", err)
 	case a.Default != "" && len(wrong) > 0:
+		wrong = runtime.HideViolations(wrong, a.Secret)
 		return fmt.Errorf("the default answer misses the schema: %s %s", wrong[0].Field, wrong[0].Description)
 	}
 	return nil

@@ -111,7 +111,7 @@ func (m *Mux) checkResultSize(r pregel.Result) pregel.Result {
 	most := m.options.Limits.MaxBytes
 	size := len(r.Update)
 	for i := range r.Asks {
-		size = max(size, len(r.Asks[i].Value))
+		size = max(size, len(r.Asks[i].Value)+r.Asks[i].Hidden.Value.Size())
 	}
 	for i := range r.Goto {
 		size = max(size, len(r.Goto[i].Input))

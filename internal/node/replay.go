@@ -157,7 +157,7 @@ func (r *replay) canUseAnswer(known *pregel.Answer, a *pregel.Ask) bool {
 	if a.Drift != checkpoint.DriftAccept {
 		return false
 	}
-	r.usedAnswers = append(r.usedAnswers, pregel.UsedAnswer{Scope: a.Scope, Key: a.Key, Index: a.Index, AskedDigest: a.ShownDigest(), Asked: a})
+	r.usedAnswers = append(r.usedAnswers, pregel.UsedAnswer{Scope: a.Scope, Key: a.Key, Index: a.Index, AskedDigest: a.ShownDigest(), HiddenDigest: a.HiddenDigest(known.InterruptID), Asked: a})
 	return true
 }
 

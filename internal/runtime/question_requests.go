@@ -1,6 +1,12 @@
 package runtime
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/trail"
+)
 
 // Question names a question of a thread.
 type Question struct {
@@ -50,6 +56,29 @@ type CheckedResponse struct {
 	MissingVotes int  // so many more votes like it would decide
 	Undo         time.Duration
 }
+
+// RevealRequest asks for the secret parts of a question.
+type RevealRequest struct {
+	Question
+
+	Pointers []string // of the question's own; none = all
+	Note     string
+	By       Actor
+}
+
+// Revealed is a question with its secret parts. It is never stored or logged.
+type Revealed struct {
+	Value    payload.JSON
+	Default  payload.JSON
+	Response payload.JSON
+	Entry    trail.Entry
+}
+
+// Format shows none of the parts, whatever the verb.
+func (Revealed) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(secret)")) }
+
+// MarshalText shows none of the parts in JSON and in logs.
+func (Revealed) MarshalText() ([]byte, error) { return []byte("(secret)"), nil }
 
 // DelegateRequest hands the caller's part in a question to another user.
 type DelegateRequest struct {

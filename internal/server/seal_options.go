@@ -35,3 +35,9 @@ func (o *Options) ReadSealOptions(store StoreConfig, log *zap.Logger) (seal.Opti
 	}
 	return opts, nil
 }
+
+// keepsSecrets reports whether the secret parts of questions are stored encrypted, or nowhere but in
+// memory.
+func (o *Options) keepsSecrets(store StoreConfig) bool {
+	return store.Kind == kindMemory || o.EncryptionKeys != ""
+}

@@ -240,7 +240,7 @@ func (s *Server) buildServices(
 	if err != nil {
 		return err
 	}
-	env.HasNoCallers = s.callers == nil
+	env.HasNoCallers, env.HasNoKeys = s.callers == nil, !o.keepsSecrets(name)
 	env.HasFunction, env.CheckEndpoint, env.Limits = mux.HasFunction, policy.CheckEndpoint, o.GraphLimits
 	tenants := s.quotas.tenantLimits()
 	s.registry, err = registry.New(ctx, registry.Options{
@@ -254,7 +254,7 @@ func (s *Server) buildServices(
 		Logger: s.log.Named("runtime"), Observer: metrics, PollInterval: name.pollInterval(), LeaseTTL: o.Lease, Workers: hub,
 		KeepCheckpoints: o.CheckpointLimit(name), EventLimit: o.EventLimit(), StepsPerCommit: o.StepsPerCommit, MaxLiveRuns: o.MaxLiveRuns,
 		Limits: o.stateLimits(), Tenants: tenants, Callers: s.quotas.callerLimits(),
-		Conditions: conditions, KnowsCallers: s.callers != nil, Undo: o.Undo,
+		Conditions: conditions, KnowsCallers: s.callers != nil, KeepsSecrets: o.keepsSecrets(name), Undo: o.Undo,
 	}
 	o.setEngineLimits(&opts)
 	s.Engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)

@@ -47,13 +47,14 @@ const (
 	Reminded   Kind = "reminded"
 	Escalated  Kind = "escalated"
 	Delegated  Kind = "delegated" // another user answers in the place of the principal
+	Revealed   Kind = "revealed"  // a caller was shown secret parts
 	Retracted  Kind = "retracted" // a vote or the answer, before it took effect
 )
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{
-		Asked, Voted, Answered, Used, Expired, Cancelled, Superseded, Claimed, Released, Commented, Changed, Copied, Reminded, Escalated, Delegated, Retracted,
+		Asked, Voted, Answered, Used, Expired, Cancelled, Superseded, Claimed, Released, Commented, Changed, Copied, Reminded, Escalated, Delegated, Retracted, Revealed,
 	}
 }
 

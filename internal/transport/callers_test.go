@@ -236,6 +236,7 @@ func TestRequestsHaveTheirActor(t *testing.T) {
 		"InterruptService/ClaimInterrupt":    &graphdv1.ClaimInterruptRequest{ThreadId: "t1", InterruptId: "q1"},
 		"InterruptService/ReleaseInterrupt":  &graphdv1.ReleaseInterruptRequest{ThreadId: "t1", InterruptId: "q1", Note: "eve"},
 		"InterruptService/DelegateInterrupt": &graphdv1.DelegateInterruptRequest{ThreadId: "t1", InterruptId: "q1", To: "eve", Note: "eve"},
+		"InterruptService/RevealInterrupt":   &graphdv1.RevealInterruptRequest{ThreadId: "t1", InterruptId: "q1", Note: "eve"},
 		"InterruptService/RetractResponse":   &graphdv1.RetractResponseRequest{ThreadId: "t1", InterruptId: "q1", Note: "eve"},
 		"InterruptService/CheckResponses":    &graphdv1.CheckResponsesRequest{ThreadId: "t1", Responses: []*graphdv1.InterruptResponse{{InterruptId: "q1", Outcome: &graphdv1.InterruptResponse_Value{Value: value}, Note: "eve"}}},
 		"InterruptService/CommentInterrupt":  &graphdv1.CommentInterruptRequest{ThreadId: "t1", InterruptId: "q1", Text: "eve"},

@@ -304,6 +304,11 @@ func (e *fakeEngine) DelegateInterrupt(_ context.Context, c runtime.DelegateRequ
 	return e.changeInterrupt(c)
 }
 
+func (e *fakeEngine) RevealInterrupt(_ context.Context, c runtime.RevealRequest) (runtime.Revealed, error) {
+	_, err := e.changeInterrupt(c)
+	return runtime.Revealed{Value: `"4111"`}, err
+}
+
 func (e *fakeEngine) RetractResponse(_ context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {
 	return e.changeInterrupt(c)
 }

@@ -75,6 +75,7 @@ type Interrupts interface {
 	ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error)
 	CheckResponses(ctx context.Context, req runtime.ResumeRequest) ([]runtime.CheckedResponse, error)
 	DelegateInterrupt(ctx context.Context, c runtime.DelegateRequest) (checkpoint.Interrupt, error)
+	RevealInterrupt(ctx context.Context, c runtime.RevealRequest) (runtime.Revealed, error)
 	RetractResponse(ctx context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error)
 	ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error)
 	CommentInterrupt(ctx context.Context, c runtime.CommentRequest) (trail.Entry, error)

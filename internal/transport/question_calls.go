@@ -60,6 +60,23 @@ func (s *interruptService) CheckResponses(ctx context.Context, req *graphdv1.Che
 	return wire.CheckedResponsesToProto(checked), nil
 }
 
+// RevealInterrupt shows the secret parts of a question, and records who saw them. Errors: those of
+// Validator.Err, and those of engine.Engine.RevealInterrupt.
+func (s *interruptService) RevealInterrupt(ctx context.Context, req *graphdv1.RevealInterruptRequest) (*graphdv1.RevealInterruptResponse, error) {
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
+	v := s.newValidator(ctx)
+	reveal := wire.RevealFromProto(v, req)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	reveal.By = interceptor.ActorOf(ctx)
+	revealed, err := s.engine.RevealInterrupt(ctx, reveal)
+	if err != nil {
+		return nil, err
+	}
+	return wire.RevealedToProto(&revealed), nil
+}
+
 // DelegateInterrupt hands the caller's part in a question to another user. Errors: those of
 // Validator.Err, and those of engine.Engine.DelegateInterrupt.
 func (s *interruptService) DelegateInterrupt(ctx context.Context, req *graphdv1.DelegateInterruptRequest) (*graphdv1.Interrupt, error) {

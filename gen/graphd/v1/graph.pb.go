@@ -977,7 +977,10 @@ type AskSpec struct {
 	// seconds, or null for no end.
 	TtlExpr string `protobuf:"bytes,21,opt,name=ttl_expr,json=ttlExpr,proto3" json:"ttl_expr,omitempty"`
 	// Expression in place of default_response.
-	DefaultExpr   string `protobuf:"bytes,22,opt,name=default_expr,json=defaultExpr,proto3" json:"default_expr,omitempty"`
+	DefaultExpr string `protobuf:"bytes,22,opt,name=default_expr,json=defaultExpr,proto3" json:"default_expr,omitempty"`
+	// Parts of the value and of answers that not everybody sees, see
+	// Interrupt.secret.
+	Secret        []string `protobuf:"bytes,23,rep,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1166,6 +1169,13 @@ func (x *AskSpec) GetDefaultExpr() string {
 	return ""
 }
 
+func (x *AskSpec) GetSecret() []string {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
 // Who may answer a question, and how many must, see People.
 type PeopleSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1193,7 +1203,9 @@ type PeopleSpec struct {
 	// Who has edited the state since the run began may not answer.
 	NotContributor bool `protobuf:"varint,11,opt,name=not_contributor,json=notContributor,proto3" json:"not_contributor,omitempty"`
 	// Those who may answer may name another user who answers in their place.
-	Delegable     bool `protobuf:"varint,12,opt,name=delegable,proto3" json:"delegable,omitempty"`
+	Delegable bool `protobuf:"varint,12,opt,name=delegable,proto3" json:"delegable,omitempty"`
+	// Who may see the secret parts; unset means who may answer.
+	Reveal        *Audience `protobuf:"bytes,13,opt,name=reveal,proto3" json:"reveal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1310,6 +1322,13 @@ func (x *PeopleSpec) GetDelegable() bool {
 		return x.Delegable
 	}
 	return false
+}
+
+func (x *PeopleSpec) GetReveal() *Audience {
+	if x != nil {
+		return x.Reveal
+	}
+	return nil
 }
 
 // Runs another graph as a node.
@@ -1991,7 +2010,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12\x12\n" +
-	"\x04expr\x18\x02 \x01(\tR\x04expr\"\xed\x06\n" +
+	"\x04expr\x18\x02 \x01(\tR\x04expr\"\x85\a\n" +
 	"\aAskSpec\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\tR\tcondition\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x18\n" +
@@ -2015,7 +2034,8 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\x05steps\x18\x13 \x03(\v2\x0f.graphd.v1.StepR\x05steps\x12-\n" +
 	"\x04undo\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\x04undo\x12\x19\n" +
 	"\bttl_expr\x18\x15 \x01(\tR\attlExpr\x12!\n" +
-	"\fdefault_expr\x18\x16 \x01(\tR\vdefaultExpr\"\xee\x02\n" +
+	"\fdefault_expr\x18\x16 \x01(\tR\vdefaultExpr\x12\x16\n" +
+	"\x06secret\x18\x17 \x03(\tR\x06secret\"\x9b\x03\n" +
 	"\n" +
 	"PeopleSpec\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x1d\n" +
@@ -2032,7 +2052,8 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\texclusive\x18\n" +
 	" \x01(\bR\texclusive\x12'\n" +
 	"\x0fnot_contributor\x18\v \x01(\bR\x0enotContributor\x12\x1c\n" +
-	"\tdelegable\x18\f \x01(\bR\tdelegable\"\x80\x01\n" +
+	"\tdelegable\x18\f \x01(\bR\tdelegable\x12+\n" +
+	"\x06reveal\x18\r \x01(\v2\x13.graphd.v1.AudienceR\x06reveal\"\x80\x01\n" +
 	"\fSubgraphSpec\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12@\n" +
@@ -2133,6 +2154,7 @@ var file_graphd_v1_graph_proto_goTypes = []any{
 	(ExpiryAction)(0),             // 27: graphd.v1.ExpiryAction
 	(Priority)(0),                 // 28: graphd.v1.Priority
 	(*Step)(nil),                  // 29: graphd.v1.Step
+	(*Audience)(nil),              // 30: graphd.v1.Audience
 }
 var file_graphd_v1_graph_proto_depIdxs = []int32{
 	19, // 0: graphd.v1.Graph.metadata:type_name -> graphd.v1.Graph.MetadataEntry
@@ -2172,20 +2194,21 @@ var file_graphd_v1_graph_proto_depIdxs = []int32{
 	28, // 34: graphd.v1.AskSpec.priority:type_name -> graphd.v1.Priority
 	29, // 35: graphd.v1.AskSpec.steps:type_name -> graphd.v1.Step
 	25, // 36: graphd.v1.AskSpec.undo:type_name -> google.protobuf.Duration
-	1,  // 37: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
-	15, // 38: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
-	22, // 39: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
-	16, // 40: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
-	18, // 41: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
-	25, // 42: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
-	25, // 43: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
-	25, // 44: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
-	25, // 45: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	30, // 37: graphd.v1.PeopleSpec.reveal:type_name -> graphd.v1.Audience
+	1,  // 38: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
+	15, // 39: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
+	22, // 40: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
+	16, // 41: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
+	18, // 42: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
+	25, // 43: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
+	25, // 44: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
+	25, // 45: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
+	25, // 46: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_graph_proto_init() }

@@ -313,6 +313,8 @@ const (
 	TrailKind_TRAIL_KIND_RETRACTED TrailKind = 16
 	// A caller has named another user who answers in the caller's place.
 	TrailKind_TRAIL_KIND_DELEGATED TrailKind = 17
+	// A caller was shown secret parts.
+	TrailKind_TRAIL_KIND_REVEALED TrailKind = 19
 )
 
 // Enum value maps for TrailKind.
@@ -335,6 +337,7 @@ var (
 		15: "TRAIL_KIND_COPIED",
 		16: "TRAIL_KIND_RETRACTED",
 		17: "TRAIL_KIND_DELEGATED",
+		19: "TRAIL_KIND_REVEALED",
 	}
 	TrailKind_value = map[string]int32{
 		"TRAIL_KIND_UNSPECIFIED": 0,
@@ -354,6 +357,7 @@ var (
 		"TRAIL_KIND_COPIED":      15,
 		"TRAIL_KIND_RETRACTED":   16,
 		"TRAIL_KIND_DELEGATED":   17,
+		"TRAIL_KIND_REVEALED":    19,
 	}
 )
 
@@ -412,7 +416,10 @@ type People struct {
 	Agree string `protobuf:"bytes,10,opt,name=agree,proto3" json:"agree,omitempty"`
 	// Those who may answer may name another user who answers in their place, see
 	// DelegateInterrupt.
-	Delegable     bool `protobuf:"varint,11,opt,name=delegable,proto3" json:"delegable,omitempty"`
+	Delegable bool `protobuf:"varint,11,opt,name=delegable,proto3" json:"delegable,omitempty"`
+	// Who may see the secret parts of the question and of its answer; unset means who
+	// may answer. priority must be unset.
+	Reveal        *Audience `protobuf:"bytes,12,opt,name=reveal,proto3" json:"reveal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -515,6 +522,13 @@ func (x *People) GetDelegable() bool {
 		return x.Delegable
 	}
 	return false
+}
+
+func (x *People) GetReveal() *Audience {
+	if x != nil {
+		return x.Reveal
+	}
+	return nil
 }
 
 // One user answers in the place of another.
@@ -871,7 +885,8 @@ type TrailEntry struct {
 	Record string `protobuf:"bytes,18,opt,name=record,proto3" json:"record,omitempty"`
 	// SHA-256 of record, in hex.
 	Digest string `protobuf:"bytes,19,opt,name=digest,proto3" json:"digest,omitempty"`
-	// What was changed: "assignees", "expire_time", "claimed_by".
+	// What was changed: "assignees", "expire_time", "claimed_by"; or the JSON
+	// pointers of the parts that were shown.
 	Fields []string `protobuf:"bytes,20,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Users who were reminded, or may answer as well.
 	Users []string `protobuf:"bytes,21,rep,name=users,proto3" json:"users,omitempty"`
@@ -1195,7 +1210,12 @@ type Interrupt struct {
 	// not at all.
 	Undo *durationpb.Duration `protobuf:"bytes,49,opt,name=undo,proto3" json:"undo,omitempty"`
 	// Who answers in whose place.
-	Delegations   []*Delegation `protobuf:"bytes,50,rep,name=delegations,proto3" json:"delegations,omitempty"`
+	Delegations []*Delegation `protobuf:"bytes,50,rep,name=delegations,proto3" json:"delegations,omitempty"`
+	// JSON pointers to the parts of value, default_response and of answers that not
+	// everybody sees; "" is the whole. Where a value has such a part it shows
+	// {"__redacted__": true} in its place, also in votes, events and the trail.
+	// RevealInterrupt shows them.
+	Secret        []string `protobuf:"bytes,52,rep,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1566,11 +1586,18 @@ func (x *Interrupt) GetDelegations() []*Delegation {
 	return nil
 }
 
+func (x *Interrupt) GetSecret() []string {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
 var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
-	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xaa\x02\n" +
+	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xd7\x02\n" +
 	"\x06People\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12\x1c\n" +
@@ -1582,7 +1609,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x0fnot_contributor\x18\t \x01(\bR\x0enotContributor\x12\x14\n" +
 	"\x05agree\x18\n" +
 	" \x01(\tR\x05agree\x12\x1c\n" +
-	"\tdelegable\x18\v \x01(\bR\tdelegable\"0\n" +
+	"\tdelegable\x18\v \x01(\bR\tdelegable\x12+\n" +
+	"\x06reveal\x18\f \x01(\v2\x13.graphd.v1.AudienceR\x06reveal\"0\n" +
 	"\n" +
 	"Delegation\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
@@ -1629,7 +1657,7 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x06fields\x18\x14 \x03(\tR\x06fields\x12\x14\n" +
 	"\x05users\x18\x15 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x16 \x03(\tR\x06groups\x12\x1a\n" +
-	"\bpriority\x18\x17 \x01(\tR\bpriority\"\xd2\x0e\n" +
+	"\bpriority\x18\x17 \x01(\tR\bpriority\"\xea\x0e\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -1686,7 +1714,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x0fresponse_method\x18/ \x01(\tR\x0eresponseMethod\x12?\n" +
 	"\rresponse_time\x180 \x01(\v2\x1a.google.protobuf.TimestampR\fresponseTime\x12-\n" +
 	"\x04undo\x181 \x01(\v2\x19.google.protobuf.DurationR\x04undo\x127\n" +
-	"\vdelegations\x182 \x03(\v2\x15.graphd.v1.DelegationR\vdelegations*\xe3\x01\n" +
+	"\vdelegations\x182 \x03(\v2\x15.graphd.v1.DelegationR\vdelegations\x12\x16\n" +
+	"\x06secret\x184 \x03(\tR\x06secret*\xe3\x01\n" +
 	"\x0eInterruptState\x12\x1f\n" +
 	"\x1bINTERRUPT_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14INTERRUPT_STATE_OPEN\x10\x01\x12\x1c\n" +
@@ -1711,7 +1740,7 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\fPRIORITY_LOW\x10\x01\x12\x13\n" +
 	"\x0fPRIORITY_NORMAL\x10\x02\x12\x11\n" +
 	"\rPRIORITY_HIGH\x10\x03\x12\x13\n" +
-	"\x0fPRIORITY_URGENT\x10\x04*\xaf\x03\n" +
+	"\x0fPRIORITY_URGENT\x10\x04*\xc8\x03\n" +
 	"\tTrailKind\x12\x1a\n" +
 	"\x16TRAIL_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TRAIL_KIND_ASKED\x10\x01\x12\x16\n" +
@@ -1730,7 +1759,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x15TRAIL_KIND_SUPERSEDED\x10\x0e\x12\x15\n" +
 	"\x11TRAIL_KIND_COPIED\x10\x0f\x12\x18\n" +
 	"\x14TRAIL_KIND_RETRACTED\x10\x10\x12\x18\n" +
-	"\x14TRAIL_KIND_DELEGATED\x10\x11B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\x14TRAIL_KIND_DELEGATED\x10\x11\x12\x17\n" +
+	"\x13TRAIL_KIND_REVEALED\x10\x13B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_interrupt_proto_rawDescOnce sync.Once
@@ -1765,42 +1795,43 @@ var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(*CheckpointRef)(nil),         // 15: graphd.v1.CheckpointRef
 }
 var file_graphd_v1_interrupt_proto_depIdxs = []int32{
-	3,  // 0: graphd.v1.Audience.priority:type_name -> graphd.v1.Priority
-	12, // 1: graphd.v1.Step.after:type_name -> google.protobuf.Duration
-	7,  // 2: graphd.v1.Step.remind:type_name -> graphd.v1.Audience
-	7,  // 3: graphd.v1.Step.escalate:type_name -> graphd.v1.Audience
-	13, // 4: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
-	14, // 5: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
-	13, // 6: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
-	4,  // 7: graphd.v1.TrailEntry.kind:type_name -> graphd.v1.TrailKind
-	14, // 8: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
-	13, // 9: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
-	15, // 10: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
-	14, // 11: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
-	14, // 12: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
-	0,  // 13: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
-	13, // 14: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
-	13, // 15: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
-	13, // 16: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
-	1,  // 17: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
-	14, // 18: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
-	14, // 19: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
-	5,  // 20: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
-	3,  // 21: graphd.v1.Interrupt.priority:type_name -> graphd.v1.Priority
-	8,  // 22: graphd.v1.Interrupt.steps:type_name -> graphd.v1.Step
-	13, // 23: graphd.v1.Interrupt.due_time:type_name -> google.protobuf.Timestamp
-	9,  // 24: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
-	13, // 25: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
-	13, // 26: graphd.v1.Interrupt.effective_time:type_name -> google.protobuf.Timestamp
-	2,  // 27: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
-	13, // 28: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
-	12, // 29: graphd.v1.Interrupt.undo:type_name -> google.protobuf.Duration
-	6,  // 30: graphd.v1.Interrupt.delegations:type_name -> graphd.v1.Delegation
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	7,  // 0: graphd.v1.People.reveal:type_name -> graphd.v1.Audience
+	3,  // 1: graphd.v1.Audience.priority:type_name -> graphd.v1.Priority
+	12, // 2: graphd.v1.Step.after:type_name -> google.protobuf.Duration
+	7,  // 3: graphd.v1.Step.remind:type_name -> graphd.v1.Audience
+	7,  // 4: graphd.v1.Step.escalate:type_name -> graphd.v1.Audience
+	13, // 5: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	14, // 6: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
+	13, // 7: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
+	4,  // 8: graphd.v1.TrailEntry.kind:type_name -> graphd.v1.TrailKind
+	14, // 9: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
+	13, // 10: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
+	15, // 11: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
+	14, // 12: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
+	14, // 13: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
+	0,  // 14: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
+	13, // 15: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
+	13, // 16: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
+	13, // 17: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
+	1,  // 18: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
+	14, // 19: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
+	14, // 20: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
+	5,  // 21: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
+	3,  // 22: graphd.v1.Interrupt.priority:type_name -> graphd.v1.Priority
+	8,  // 23: graphd.v1.Interrupt.steps:type_name -> graphd.v1.Step
+	13, // 24: graphd.v1.Interrupt.due_time:type_name -> google.protobuf.Timestamp
+	9,  // 25: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
+	13, // 26: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
+	13, // 27: graphd.v1.Interrupt.effective_time:type_name -> google.protobuf.Timestamp
+	2,  // 28: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
+	13, // 29: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
+	12, // 30: graphd.v1.Interrupt.undo:type_name -> google.protobuf.Duration
+	6,  // 31: graphd.v1.Interrupt.delegations:type_name -> graphd.v1.Delegation
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }

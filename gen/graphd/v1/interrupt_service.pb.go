@@ -975,6 +975,153 @@ func (x *RetractResponseRequest) GetNote() string {
 	return ""
 }
 
+// Asks to see secret parts.
+type RevealInterruptRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// Which of Interrupt.secret; empty means all.
+	Pointers []string `protobuf:"bytes,3,rep,name=pointers,proto3" json:"pointers,omitempty"`
+	// Why, for the trail; at most 4 KiB.
+	Note          string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevealInterruptRequest) Reset() {
+	*x = RevealInterruptRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevealInterruptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevealInterruptRequest) ProtoMessage() {}
+
+func (x *RevealInterruptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevealInterruptRequest.ProtoReflect.Descriptor instead.
+func (*RevealInterruptRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RevealInterruptRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *RevealInterruptRequest) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *RevealInterruptRequest) GetPointers() []string {
+	if x != nil {
+		return x.Pointers
+	}
+	return nil
+}
+
+func (x *RevealInterruptRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+// A question with its secret parts.
+type RevealInterruptResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Interrupt.value with the parts.
+	Value *Payload `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// Interrupt.default_response with the parts.
+	DefaultResponse *Payload `protobuf:"bytes,2,opt,name=default_response,json=defaultResponse,proto3" json:"default_response,omitempty"`
+	// Interrupt.response with the parts; without them for a caller who may not see
+	// those of the answer.
+	Response *Payload `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`
+	// The entry in the trail.
+	Entry         *TrailEntry `protobuf:"bytes,4,opt,name=entry,proto3" json:"entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevealInterruptResponse) Reset() {
+	*x = RevealInterruptResponse{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevealInterruptResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevealInterruptResponse) ProtoMessage() {}
+
+func (x *RevealInterruptResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevealInterruptResponse.ProtoReflect.Descriptor instead.
+func (*RevealInterruptResponse) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RevealInterruptResponse) GetValue() *Payload {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *RevealInterruptResponse) GetDefaultResponse() *Payload {
+	if x != nil {
+		return x.DefaultResponse
+	}
+	return nil
+}
+
+func (x *RevealInterruptResponse) GetResponse() *Payload {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *RevealInterruptResponse) GetEntry() *TrailEntry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
 // Asks to add a comment.
 type CommentInterruptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -992,7 +1139,7 @@ type CommentInterruptRequest struct {
 
 func (x *CommentInterruptRequest) Reset() {
 	*x = CommentInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1151,7 @@ func (x *CommentInterruptRequest) String() string {
 func (*CommentInterruptRequest) ProtoMessage() {}
 
 func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1164,7 @@ func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommentInterruptRequest.ProtoReflect.Descriptor instead.
 func (*CommentInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CommentInterruptRequest) GetThreadId() string {
@@ -1065,7 +1212,7 @@ type ListTrailRequest struct {
 
 func (x *ListTrailRequest) Reset() {
 	*x = ListTrailRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1224,7 @@ func (x *ListTrailRequest) String() string {
 func (*ListTrailRequest) ProtoMessage() {}
 
 func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1237,7 @@ func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailRequest.ProtoReflect.Descriptor instead.
 func (*ListTrailRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListTrailRequest) GetThreadId() string {
@@ -1134,7 +1281,7 @@ type ListTrailResponse struct {
 
 func (x *ListTrailResponse) Reset() {
 	*x = ListTrailResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1293,7 @@ func (x *ListTrailResponse) String() string {
 func (*ListTrailResponse) ProtoMessage() {}
 
 func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1306,7 @@ func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailResponse.ProtoReflect.Descriptor instead.
 func (*ListTrailResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListTrailResponse) GetEntries() []*TrailEntry {
@@ -1210,7 +1357,7 @@ type AnswerInterruptsRequest struct {
 
 func (x *AnswerInterruptsRequest) Reset() {
 	*x = AnswerInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1369,7 @@ func (x *AnswerInterruptsRequest) String() string {
 func (*AnswerInterruptsRequest) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1382,7 @@ func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AnswerInterruptsRequest) GetWhich() isAnswerInterruptsRequest_Which {
@@ -1373,7 +1520,7 @@ type AnswerOutcome struct {
 
 func (x *AnswerOutcome) Reset() {
 	*x = AnswerOutcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1532,7 @@ func (x *AnswerOutcome) String() string {
 func (*AnswerOutcome) ProtoMessage() {}
 
 func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1545,7 @@ func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerOutcome.ProtoReflect.Descriptor instead.
 func (*AnswerOutcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{18}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AnswerOutcome) GetThreadId() string {
@@ -1449,7 +1596,7 @@ type CountInterruptsResponse_Count struct {
 
 func (x *CountInterruptsResponse_Count) Reset() {
 	*x = CountInterruptsResponse_Count{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1608,7 @@ func (x *CountInterruptsResponse_Count) String() string {
 func (*CountInterruptsResponse_Count) ProtoMessage() {}
 
 func (x *CountInterruptsResponse_Count) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1657,7 @@ type CheckResponsesResponse_Outcome struct {
 
 func (x *CheckResponsesResponse_Outcome) Reset() {
 	*x = CheckResponsesResponse_Outcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1669,7 @@ func (x *CheckResponsesResponse_Outcome) String() string {
 func (*CheckResponsesResponse_Outcome) ProtoMessage() {}
 
 func (x *CheckResponsesResponse_Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1736,7 @@ type AnswerInterruptsRequest_Target struct {
 
 func (x *AnswerInterruptsRequest_Target) Reset() {
 	*x = AnswerInterruptsRequest_Target{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1748,7 @@ func (x *AnswerInterruptsRequest_Target) String() string {
 func (*AnswerInterruptsRequest_Target) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1761,7 @@ func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Target.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Target) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17, 0}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19, 0}
 }
 
 func (x *AnswerInterruptsRequest_Target) GetThreadId() string {
@@ -1649,7 +1796,7 @@ type AnswerInterruptsRequest_Targets struct {
 
 func (x *AnswerInterruptsRequest_Targets) Reset() {
 	*x = AnswerInterruptsRequest_Targets{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1808,7 @@ func (x *AnswerInterruptsRequest_Targets) String() string {
 func (*AnswerInterruptsRequest_Targets) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1821,7 @@ func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Targets.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Targets) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17, 1}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19, 1}
 }
 
 func (x *AnswerInterruptsRequest_Targets) GetTargets() []*AnswerInterruptsRequest_Target {
@@ -1759,7 +1906,17 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x16RetractResponseRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
-	"\x04note\x18\x03 \x01(\tR\x04note\"\x8c\x01\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"\x88\x01\n" +
+	"\x16RevealInterruptRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x1a\n" +
+	"\bpointers\x18\x03 \x03(\tR\bpointers\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\xdf\x01\n" +
+	"\x17RevealInterruptResponse\x12(\n" +
+	"\x05value\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12=\n" +
+	"\x10default_response\x18\x02 \x01(\v2\x12.graphd.v1.PayloadR\x0fdefaultResponse\x12.\n" +
+	"\bresponse\x18\x03 \x01(\v2\x12.graphd.v1.PayloadR\bresponse\x12+\n" +
+	"\x05entry\x18\x04 \x01(\v2\x15.graphd.v1.TrailEntryR\x05entry\"\x8c\x01\n" +
 	"\x17CommentInterruptRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
@@ -1798,7 +1955,7 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x16\n" +
 	"\x06stored\x18\x03 \x01(\bR\x06stored\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage2\x9f\b\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage2\xf9\b\n" +
 	"\x10InterruptService\x12U\n" +
 	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12X\n" +
 	"\x0fCountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12D\n" +
@@ -1809,7 +1966,8 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x10ReleaseInterrupt\x12\".graphd.v1.ReleaseInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12U\n" +
 	"\x0eCheckResponses\x12 .graphd.v1.CheckResponsesRequest\x1a!.graphd.v1.CheckResponsesResponse\x12N\n" +
 	"\x11DelegateInterrupt\x12#.graphd.v1.DelegateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
-	"\x0fRetractResponse\x12!.graphd.v1.RetractResponseRequest\x1a\x14.graphd.v1.Interrupt\x12M\n" +
+	"\x0fRetractResponse\x12!.graphd.v1.RetractResponseRequest\x1a\x14.graphd.v1.Interrupt\x12X\n" +
+	"\x0fRevealInterrupt\x12!.graphd.v1.RevealInterruptRequest\x1a\".graphd.v1.RevealInterruptResponse\x12M\n" +
 	"\x10CommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12F\n" +
 	"\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponse\x12R\n" +
 	"\x10AnswerInterrupts\x12\".graphd.v1.AnswerInterruptsRequest\x1a\x18.graphd.v1.AnswerOutcome0\x01B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
@@ -1827,7 +1985,7 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_interrupt_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(CountInterruptsResponse_Precision)(0),  // 0: graphd.v1.CountInterruptsResponse.Precision
 	(*ListInterruptsRequest)(nil),           // 1: graphd.v1.ListInterruptsRequest
@@ -1844,73 +2002,81 @@ var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(*CheckResponsesResponse)(nil),          // 12: graphd.v1.CheckResponsesResponse
 	(*DelegateInterruptRequest)(nil),        // 13: graphd.v1.DelegateInterruptRequest
 	(*RetractResponseRequest)(nil),          // 14: graphd.v1.RetractResponseRequest
-	(*CommentInterruptRequest)(nil),         // 15: graphd.v1.CommentInterruptRequest
-	(*ListTrailRequest)(nil),                // 16: graphd.v1.ListTrailRequest
-	(*ListTrailResponse)(nil),               // 17: graphd.v1.ListTrailResponse
-	(*AnswerInterruptsRequest)(nil),         // 18: graphd.v1.AnswerInterruptsRequest
-	(*AnswerOutcome)(nil),                   // 19: graphd.v1.AnswerOutcome
-	(*CountInterruptsResponse_Count)(nil),   // 20: graphd.v1.CountInterruptsResponse.Count
-	(*CheckResponsesResponse_Outcome)(nil),  // 21: graphd.v1.CheckResponsesResponse.Outcome
-	(*AnswerInterruptsRequest_Target)(nil),  // 22: graphd.v1.AnswerInterruptsRequest.Target
-	(*AnswerInterruptsRequest_Targets)(nil), // 23: graphd.v1.AnswerInterruptsRequest.Targets
-	(*Interrupt)(nil),                       // 24: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),           // 25: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),             // 26: google.protobuf.Duration
-	(*InterruptResponse)(nil),               // 27: graphd.v1.InterruptResponse
-	(*TrailEntry)(nil),                      // 28: graphd.v1.TrailEntry
-	(*Payload)(nil),                         // 29: graphd.v1.Payload
-	(*Dismissal)(nil),                       // 30: graphd.v1.Dismissal
-	(*timestamppb.Timestamp)(nil),           // 31: google.protobuf.Timestamp
+	(*RevealInterruptRequest)(nil),          // 15: graphd.v1.RevealInterruptRequest
+	(*RevealInterruptResponse)(nil),         // 16: graphd.v1.RevealInterruptResponse
+	(*CommentInterruptRequest)(nil),         // 17: graphd.v1.CommentInterruptRequest
+	(*ListTrailRequest)(nil),                // 18: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),               // 19: graphd.v1.ListTrailResponse
+	(*AnswerInterruptsRequest)(nil),         // 20: graphd.v1.AnswerInterruptsRequest
+	(*AnswerOutcome)(nil),                   // 21: graphd.v1.AnswerOutcome
+	(*CountInterruptsResponse_Count)(nil),   // 22: graphd.v1.CountInterruptsResponse.Count
+	(*CheckResponsesResponse_Outcome)(nil),  // 23: graphd.v1.CheckResponsesResponse.Outcome
+	(*AnswerInterruptsRequest_Target)(nil),  // 24: graphd.v1.AnswerInterruptsRequest.Target
+	(*AnswerInterruptsRequest_Targets)(nil), // 25: graphd.v1.AnswerInterruptsRequest.Targets
+	(*Interrupt)(nil),                       // 26: graphd.v1.Interrupt
+	(*fieldmaskpb.FieldMask)(nil),           // 27: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),             // 28: google.protobuf.Duration
+	(*InterruptResponse)(nil),               // 29: graphd.v1.InterruptResponse
+	(*Payload)(nil),                         // 30: graphd.v1.Payload
+	(*TrailEntry)(nil),                      // 31: graphd.v1.TrailEntry
+	(*Dismissal)(nil),                       // 32: graphd.v1.Dismissal
+	(*timestamppb.Timestamp)(nil),           // 33: google.protobuf.Timestamp
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	24, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	20, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
-	24, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	25, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	24, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	26, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	22, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
+	26, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	27, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	26, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
 	8,  // 5: graphd.v1.InterruptChange.changes:type_name -> graphd.v1.InterruptChange
-	26, // 6: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	27, // 7: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
-	21, // 8: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
-	28, // 9: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	23, // 10: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
-	29, // 11: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
-	30, // 12: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	31, // 13: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
-	0,  // 14: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
-	26, // 15: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
-	22, // 16: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
-	1,  // 17: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	3,  // 18: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
-	5,  // 19: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	6,  // 20: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	7,  // 21: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	9,  // 22: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
-	10, // 23: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	11, // 24: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
-	13, // 25: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
-	14, // 26: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
-	15, // 27: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	16, // 28: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	18, // 29: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	2,  // 30: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	4,  // 31: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
-	24, // 32: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	24, // 33: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	8,  // 34: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	24, // 35: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	24, // 36: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	12, // 37: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
-	24, // 38: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
-	24, // 39: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
-	28, // 40: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	17, // 41: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	19, // 42: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	30, // [30:43] is the sub-list for method output_type
-	17, // [17:30] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	28, // 6: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	29, // 7: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
+	23, // 8: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
+	30, // 9: graphd.v1.RevealInterruptResponse.value:type_name -> graphd.v1.Payload
+	30, // 10: graphd.v1.RevealInterruptResponse.default_response:type_name -> graphd.v1.Payload
+	30, // 11: graphd.v1.RevealInterruptResponse.response:type_name -> graphd.v1.Payload
+	31, // 12: graphd.v1.RevealInterruptResponse.entry:type_name -> graphd.v1.TrailEntry
+	31, // 13: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	25, // 14: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	30, // 15: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	32, // 16: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	33, // 17: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	0,  // 18: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
+	28, // 19: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
+	24, // 20: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	1,  // 21: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	3,  // 22: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
+	5,  // 23: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	6,  // 24: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	7,  // 25: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	9,  // 26: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	10, // 27: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	11, // 28: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
+	13, // 29: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
+	14, // 30: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
+	15, // 31: graphd.v1.InterruptService.RevealInterrupt:input_type -> graphd.v1.RevealInterruptRequest
+	17, // 32: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	18, // 33: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	20, // 34: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	2,  // 35: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	4,  // 36: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
+	26, // 37: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	26, // 38: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	8,  // 39: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	26, // 40: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	26, // 41: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	12, // 42: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
+	26, // 43: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
+	26, // 44: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
+	16, // 45: graphd.v1.InterruptService.RevealInterrupt:output_type -> graphd.v1.RevealInterruptResponse
+	31, // 46: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	19, // 47: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	21, // 48: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	35, // [35:49] is the sub-list for method output_type
+	21, // [21:35] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }
@@ -1921,7 +2087,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_init()
-	file_graphd_v1_interrupt_service_proto_msgTypes[17].OneofWrappers = []any{
+	file_graphd_v1_interrupt_service_proto_msgTypes[19].OneofWrappers = []any{
 		(*AnswerInterruptsRequest_Targets_)(nil),
 		(*AnswerInterruptsRequest_Filter)(nil),
 		(*AnswerInterruptsRequest_Value)(nil),
@@ -1933,7 +2099,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	InterruptService_CheckResponses_FullMethodName    = "/graphd.v1.InterruptService/CheckResponses"
 	InterruptService_DelegateInterrupt_FullMethodName = "/graphd.v1.InterruptService/DelegateInterrupt"
 	InterruptService_RetractResponse_FullMethodName   = "/graphd.v1.InterruptService/RetractResponse"
+	InterruptService_RevealInterrupt_FullMethodName   = "/graphd.v1.InterruptService/RevealInterrupt"
 	InterruptService_CommentInterrupt_FullMethodName  = "/graphd.v1.InterruptService/CommentInterrupt"
 	InterruptService_ListTrail_FullMethodName         = "/graphd.v1.InterruptService/ListTrail"
 	InterruptService_AnswerInterrupts_FullMethodName  = "/graphd.v1.InterruptService/AnswerInterrupts"
@@ -88,6 +89,14 @@ type InterruptServiceClient interface {
 	// INTERRUPT_ALREADY_RESOLVED, ACCESS_DENIED for an answer
 	// of another caller, TRAIL_FULL, INVALID_FIELD for a breakpoint.
 	RetractResponse(ctx context.Context, in *RetractResponseRequest, opts ...grpc.CallOption) (*Interrupt, error)
+	// Shows the secret parts of a question (Interrupt.secret), and records in its trail
+	// who saw which: the values are sent when the entry is stored. Every call has an
+	// entry, so a repeated call has another one. Who may: People.reveal, or else who may
+	// answer; those see of answers only their own. It counts against the rate of the
+	// caller's answers. Errors: INTERRUPT_NOT_FOUND, ACCESS_DENIED, TRAIL_FULL,
+	// THREAD_BUSY while a run works with the answer, INVALID_FIELD for a question
+	// without secret parts and for other pointers than its own.
+	RevealInterrupt(ctx context.Context, in *RevealInterruptRequest, opts ...grpc.CallOption) (*RevealInterruptResponse, error)
 	// Adds a comment to the trail of an open question. It answers nothing. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 	// TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
@@ -222,6 +231,16 @@ func (c *interruptServiceClient) RetractResponse(ctx context.Context, in *Retrac
 	return out, nil
 }
 
+func (c *interruptServiceClient) RevealInterrupt(ctx context.Context, in *RevealInterruptRequest, opts ...grpc.CallOption) (*RevealInterruptResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevealInterruptResponse)
+	err := c.cc.Invoke(ctx, InterruptService_RevealInterrupt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *interruptServiceClient) CommentInterrupt(ctx context.Context, in *CommentInterruptRequest, opts ...grpc.CallOption) (*TrailEntry, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TrailEntry)
@@ -315,6 +334,14 @@ type InterruptServiceServer interface {
 	// INTERRUPT_ALREADY_RESOLVED, ACCESS_DENIED for an answer
 	// of another caller, TRAIL_FULL, INVALID_FIELD for a breakpoint.
 	RetractResponse(context.Context, *RetractResponseRequest) (*Interrupt, error)
+	// Shows the secret parts of a question (Interrupt.secret), and records in its trail
+	// who saw which: the values are sent when the entry is stored. Every call has an
+	// entry, so a repeated call has another one. Who may: People.reveal, or else who may
+	// answer; those see of answers only their own. It counts against the rate of the
+	// caller's answers. Errors: INTERRUPT_NOT_FOUND, ACCESS_DENIED, TRAIL_FULL,
+	// THREAD_BUSY while a run works with the answer, INVALID_FIELD for a question
+	// without secret parts and for other pointers than its own.
+	RevealInterrupt(context.Context, *RevealInterruptRequest) (*RevealInterruptResponse, error)
 	// Adds a comment to the trail of an open question. It answers nothing. Errors:
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 	// TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
@@ -369,6 +396,9 @@ func (UnimplementedInterruptServiceServer) DelegateInterrupt(context.Context, *D
 }
 func (UnimplementedInterruptServiceServer) RetractResponse(context.Context, *RetractResponseRequest) (*Interrupt, error) {
 	return nil, status.Error(codes.Unimplemented, "method RetractResponse not implemented")
+}
+func (UnimplementedInterruptServiceServer) RevealInterrupt(context.Context, *RevealInterruptRequest) (*RevealInterruptResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevealInterrupt not implemented")
 }
 func (UnimplementedInterruptServiceServer) CommentInterrupt(context.Context, *CommentInterruptRequest) (*TrailEntry, error) {
 	return nil, status.Error(codes.Unimplemented, "method CommentInterrupt not implemented")
@@ -573,6 +603,24 @@ func _InterruptService_RetractResponse_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InterruptService_RevealInterrupt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevealInterruptRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).RevealInterrupt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_RevealInterrupt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).RevealInterrupt(ctx, req.(*RevealInterruptRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _InterruptService_CommentInterrupt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CommentInterruptRequest)
 	if err := dec(in); err != nil {
@@ -662,6 +710,10 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RetractResponse",
 			Handler:    _InterruptService_RetractResponse_Handler,
+		},
+		{
+			MethodName: "RevealInterrupt",
+			Handler:    _InterruptService_RevealInterrupt_Handler,
 		},
 		{
 			MethodName: "CommentInterrupt",

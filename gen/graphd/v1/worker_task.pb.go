@@ -898,7 +898,10 @@ type Answer struct {
 	// Digest of what was shown, see Interrupt.seen. When the code asks something
 	// with another digest, the worker sends what is asked in
 	// TaskInterrupted.asks, as if there were no answer; the server decides.
-	Seen          string `protobuf:"bytes,5,opt,name=seen,proto3" json:"seen,omitempty"`
+	Seen string `protobuf:"bytes,5,opt,name=seen,proto3" json:"seen,omitempty"`
+	// Digest of the question's value with its secret parts; unset when nothing in it
+	// is secret. The worker compares it as it compares seen.
+	SecretSeen    string `protobuf:"bytes,6,opt,name=secret_seen,json=secretSeen,proto3" json:"secret_seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -977,6 +980,13 @@ func (x *Answer) GetExpired() *emptypb.Empty {
 func (x *Answer) GetSeen() string {
 	if x != nil {
 		return x.Seen
+	}
+	return ""
+}
+
+func (x *Answer) GetSecretSeen() string {
+	if x != nil {
+		return x.SecretSeen
 	}
 	return ""
 }
@@ -1461,7 +1471,10 @@ type UsedAnswer struct {
 	Seen string `protobuf:"bytes,4,opt,name=seen,proto3" json:"seen,omitempty"`
 	// What the attempt asked, if that has another digest and its drift, or that
 	// of the journal, is DRIFT_ACCEPT.
-	Asked         *Ask `protobuf:"bytes,5,opt,name=asked,proto3" json:"asked,omitempty"`
+	Asked *Ask `protobuf:"bytes,5,opt,name=asked,proto3" json:"asked,omitempty"`
+	// Digest of its value with the secret parts, see Answer.secret_seen. It must be
+	// that of the answer; unset when nothing in it is secret.
+	SecretSeen    string `protobuf:"bytes,6,opt,name=secret_seen,json=secretSeen,proto3" json:"secret_seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1529,6 +1542,13 @@ func (x *UsedAnswer) GetAsked() *Ask {
 		return x.Asked
 	}
 	return nil
+}
+
+func (x *UsedAnswer) GetSecretSeen() string {
+	if x != nil {
+		return x.SecretSeen
+	}
+	return ""
 }
 
 // The node has run to its end.
@@ -1774,7 +1794,11 @@ type Ask struct {
 	Steps []*Step `protobuf:"bytes,16,rep,name=steps,proto3" json:"steps,omitempty"`
 	// How long an answer can be taken back, at most 24 hours: it takes effect after
 	// that. Unset means as the server says (--undo), 0 not at all.
-	Undo          *durationpb.Duration `protobuf:"bytes,17,opt,name=undo,proto3" json:"undo,omitempty"`
+	Undo *durationpb.Duration `protobuf:"bytes,17,opt,name=undo,proto3" json:"undo,omitempty"`
+	// Parts of value, default_response and the answer that not everybody sees, see
+	// Interrupt.secret. The worker sends them as they are, and the server takes them
+	// out before it stores or shows anything.
+	Secret        []string `protobuf:"bytes,18,rep,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1924,6 +1948,13 @@ func (x *Ask) GetSteps() []*Step {
 func (x *Ask) GetUndo() *durationpb.Duration {
 	if x != nil {
 		return x.Undo
+	}
+	return nil
+}
+
+func (x *Ask) GetSecret() []string {
+	if x != nil {
+		return x.Secret
 	}
 	return nil
 }
@@ -2163,13 +2194,15 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\x05index\x18\x03 \x01(\rR\x05index\x12+\n" +
 	"\x06answer\x18\x04 \x01(\v2\x11.graphd.v1.AnswerH\x00R\x06answer\x12(\n" +
 	"\x04memo\x18\x05 \x01(\v2\x12.graphd.v1.PayloadH\x00R\x04memoB\a\n" +
-	"\x05entry\"\xe0\x01\n" +
+	"\x05entry\"\x81\x02\n" +
 	"\x06Answer\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12*\n" +
 	"\x05value\x18\x02 \x01(\v2\x12.graphd.v1.PayloadH\x00R\x05value\x124\n" +
 	"\tdismissed\x18\x03 \x01(\v2\x14.graphd.v1.DismissalH\x00R\tdismissed\x122\n" +
 	"\aexpired\x18\x04 \x01(\v2\x16.google.protobuf.EmptyH\x00R\aexpired\x12\x12\n" +
-	"\x04seen\x18\x05 \x01(\tR\x04seenB\t\n" +
+	"\x04seen\x18\x05 \x01(\tR\x04seen\x12\x1f\n" +
+	"\vsecret_seen\x18\x06 \x01(\tR\n" +
+	"secretSeenB\t\n" +
 	"\aoutcome\"\x7f\n" +
 	"\tReduction\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12,\n" +
@@ -2198,14 +2231,16 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\x06failed\x18\x03 \x01(\v2\x15.graphd.v1.TaskFailedH\x00R\x06failed\x128\n" +
 	"\tcancelled\x18\x04 \x01(\v2\x18.graphd.v1.TaskCancelledH\x00R\tcancelled\x12)\n" +
 	"\x04used\x18\x05 \x03(\v2\x15.graphd.v1.UsedAnswerR\x04usedB\t\n" +
-	"\aoutcome\"\x84\x01\n" +
+	"\aoutcome\"\xa5\x01\n" +
 	"\n" +
 	"UsedAnswer\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\rR\x05index\x12\x12\n" +
 	"\x04seen\x18\x04 \x01(\tR\x04seen\x12$\n" +
-	"\x05asked\x18\x05 \x01(\v2\x0e.graphd.v1.AskR\x05asked\"\xd5\x01\n" +
+	"\x05asked\x18\x05 \x01(\v2\x0e.graphd.v1.AskR\x05asked\x12\x1f\n" +
+	"\vsecret_seen\x18\x06 \x01(\tR\n" +
+	"secretSeen\"\xd5\x01\n" +
 	"\rTaskCompleted\x12*\n" +
 	"\x06update\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x06update\x12/\n" +
 	"\x06writes\x18\x02 \x03(\v2\x17.graphd.v1.ChannelWriteR\x06writes\x122\n" +
@@ -2218,7 +2253,7 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\toverwrite\x18\x03 \x01(\bR\toverwrite\"i\n" +
 	"\x0fTaskInterrupted\x12\"\n" +
 	"\x04asks\x18\x01 \x03(\v2\x0e.graphd.v1.AskR\x04asks\x122\n" +
-	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\xa1\x05\n" +
+	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\xb9\x05\n" +
 	"\x03Ask\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
@@ -2237,7 +2272,8 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\x06people\x18\x0e \x01(\v2\x11.graphd.v1.PeopleR\x06people\x12/\n" +
 	"\bpriority\x18\x0f \x01(\x0e2\x13.graphd.v1.PriorityR\bpriority\x12%\n" +
 	"\x05steps\x18\x10 \x03(\v2\x0f.graphd.v1.StepR\x05steps\x12-\n" +
-	"\x04undo\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\x04undo\"\x95\x04\n" +
+	"\x04undo\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\x04undo\x12\x16\n" +
+	"\x06secret\x18\x12 \x03(\tR\x06secret\"\x95\x04\n" +
 	"\n" +
 	"TaskFailed\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x18\n" +

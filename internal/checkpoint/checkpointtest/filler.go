@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 )
 
 // WriteAll writes the same into a new store whenever it is called, and a value
@@ -146,6 +147,11 @@ func (f *filler) fillValue(v reflect.Value, name string) {
 		return
 	case v.Type() == reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(testDay(3).Add(time.Duration(numberOf(name)))))
+		return
+	case v.Type() == reflect.TypeFor[redact.Parts]():
+		var b redact.Builder
+		b.Add("/"+name, payload.JSON(fmt.Sprintf(`{"is": %q}`, name)))
+		v.Set(reflect.ValueOf(b.Parts()))
 		return
 	}
 	switch v.Kind() {

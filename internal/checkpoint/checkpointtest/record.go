@@ -8,6 +8,8 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -121,12 +123,15 @@ func recordQuestion(e *env) {
 	q.ResponderHow, q.ResponseMethod, q.ResponseTime = "api key", "GraphService/Resume", testDay(2)
 	q.Policy = &approval.Policy{
 		Users: []string{"ana"}, Groups: []string{"finance", "ops"}, Approvals: 2, Vetoes: 3, Agree: "answer != 'no'", NotRequester: true, Requester: "eva", Exclusive: true,
-		NotContributor: true, Delegable: true,
+		NotContributor: true, Delegable: true, RevealUsers: []string{"dora"}, RevealGroups: []string{"audit"},
 	}
 	q.Votes = []approval.Vote{
 		{Voter: "ana", How: "jwt", Method: "GraphService/Resume", Time: testDay(2), Agrees: true, Value: `{"b": 1.0}`, Note: "ünïcode", Request: "req", Entry: 2},
 		{Voter: "ben", Time: testDay(3)},
 	}
+	q.Secret = []string{"/b", "/c~1d"}
+	q.Hidden = checkpoint.Hidden{Value: newSecretParts("9007199254740993"), Default: newSecretParts(`" \u00e9"`), Response: newSecretParts("1.0", "1E+2")}
+	q.Votes[0].Hidden = newSecretParts("null")
 	q.ClaimedBy, q.ClaimExpires = "ana", testDay(4)
 	q.Delegations = []approval.Delegation{{From: "ana", To: "dora"}}
 	q.Undo, q.Effective, q.NeedsAllAnswers = time.Minute, testDay(5), true
@@ -154,6 +159,15 @@ func recordQuestion(e *env) {
 	require.Empty(e, third.Response, "no answer differs from null")
 	require.True(e, third.Dismissed)
 	require.Greater(e, third.Change, other.Change)
+}
+
+// newSecretParts returns parts with some values at one pointer.
+func newSecretParts(values ...payload.JSON) redact.Parts {
+	var b redact.Builder
+	for _, value := range values {
+		b.Add("/b", value)
+	}
+	return b.Parts()
 }
 
 func recordRequest(e *env) {

@@ -22,6 +22,12 @@ func writePolicy(w *packed.Writer, p *approval.Policy) {
 	w.WriteBool(fExclusive, p.Exclusive)
 	w.WriteBool(fNotContributor, p.NotContributor)
 	w.WriteBool(fDelegable, p.Delegable)
+	if len(p.RevealUsers)+len(p.RevealGroups) > 0 {
+		w.OpenObject(fReveal)
+		w.WriteStrings(fUsers, p.RevealUsers)
+		w.WriteStrings(fGroups, p.RevealGroups)
+		w.CloseObject()
+	}
 	w.CloseObject()
 }
 
@@ -49,11 +55,26 @@ func readPolicy(rd *packed.Reader) *approval.Policy {
 			p.NotContributor = rd.ReadBool()
 		case fDelegable:
 			p.Delegable = rd.ReadBool()
+		case fReveal:
+			readRevealers(rd, p)
 		default:
 			rd.SkipValue()
 		}
 	})
 	return p
+}
+
+func readRevealers(rd *packed.Reader, p *approval.Policy) {
+	rd.ReadObject(func(f packed.Field) {
+		switch f {
+		case fUsers:
+			p.RevealUsers = rd.ReadStrings()
+		case fGroups:
+			p.RevealGroups = rd.ReadStrings()
+		default:
+			rd.SkipValue()
+		}
+	})
 }
 
 func writeDelegations(w *packed.Writer, list []approval.Delegation) {
@@ -105,6 +126,7 @@ func writeVotes(w *packed.Writer, votes []approval.Vote) {
 		writeString(w, fNote, v.Note)
 		writeString(w, fRequest, v.Request)
 		writeInt(w, fEntry, v.Entry)
+		writeParts(w, fHidden, v.Hidden)
 		w.CloseObject()
 	}
 	w.CloseArray()
@@ -140,6 +162,8 @@ func readVoteField(rd *packed.Reader, v *approval.Vote, f packed.Field) {
 		v.Request = rd.ReadString()
 	case fEntry:
 		v.Entry = int(rd.ReadInt())
+	case fHidden:
+		v.Hidden = readParts(rd)
 	default:
 		rd.SkipValue()
 	}
@@ -268,6 +292,10 @@ func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) 
 		in.NeedsAllAnswers = rd.ReadBool()
 	case fEffective:
 		in.Effective = rd.ReadTime()
+	case fSecret:
+		in.Secret = rd.ReadStrings()
+	case fHidden:
+		in.Hidden = readHidden(rd)
 	default:
 		rd.SkipValue()
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 )
 
 // recordKind is one type of record, seen through text alone.
@@ -97,6 +98,12 @@ func fillValue(t *testing.T, v reflect.Value, n *int) {
 		return
 	case v.Type() == reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(time.Date(2026, 3, 1, 12, 0, 0, *n, time.UTC)))
+		return
+	case v.Type() == reflect.TypeFor[redact.Parts]():
+		var b redact.Builder
+		b.Add(fmt.Sprintf("/a~1%d", *n), payload.JSON(fmt.Sprintf(`{"z": 9007199254740993,"n":%d}`, *n)))
+		b.Add("", `"whole"`)
+		v.Set(reflect.ValueOf(b.Parts()))
 		return
 	}
 	switch v.Kind() {

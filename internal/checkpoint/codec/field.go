@@ -161,6 +161,10 @@ const (
 	fDelegations
 	fEditors
 	fTo
+	fSecret
+	fHidden
+	fPointer
+	fReveal
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -175,6 +179,7 @@ const (
 	Time                 // RFC 3339
 	Duration             // like 1h0m0s
 	Map                  // an object of texts
+	Hidden               // not shown
 )
 
 // fields are the fields in words, as dumps and records of earlier formats have them.
@@ -337,6 +342,10 @@ var fields = [...]struct {
 	fDelegations:     {"delegations", Plain},
 	fEditors:         {"editors", Plain},
 	fTo:              {"to", Plain},
+	fSecret:          {"secret", Plain},
+	fHidden:          {"hidden", Hidden},
+	fPointer:         {"pointer", Plain},
+	fReveal:          {"reveal", Plain},
 }
 
 // fieldNumbers are the fields by their names.

@@ -62,6 +62,7 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	w.WriteBool(fNeedsAllAnswers, in.NeedsAllAnswers)
 	w.WriteStrings(fFormer, in.Former)
 	writeDelegations(w, in.Delegations)
+	writeHidden(w, in)
 }
 
 // DecodeInterrupt reads a record that PackInterrupt wrote. An error wraps

@@ -39,6 +39,11 @@ func (t *textWriter) writeField(r *packed.Reader, f packed.Field) {
 	}
 	t.writeComma()
 	t.buf = append(AppendQuoted(t.buf, fields[f].name), ':')
+	if fields[f].form == Hidden {
+		t.buf = append(t.buf, `"(secret)"`...)
+		r.SkipValue()
+		return
+	}
 	t.writeValue(r, fields[f].form)
 }
 

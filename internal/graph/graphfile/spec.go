@@ -153,6 +153,7 @@ func (r *specReader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 		"default_expr": r.expressionInto(&s.DefaultExpr),
 		"drift":        r.textInto(&s.Drift),
 		"drift_ignore": r.textsInto(&s.DriftIgnore),
+		"secret":       r.textsInto(&s.Secret),
 	})
 	if last.node == nil {
 		return s
@@ -251,6 +252,9 @@ func (r *specReader) readPeople(n *yaml.Node, path string) *graph.PeopleSpec {
 		"not_contributor": r.boolInto(&s.NotContributor),
 		"delegable":       r.boolInto(&s.Delegable),
 		"requester":       r.expressionInto(&s.Requester),
+		"reveal": func(n *yaml.Node, path string) {
+			r.readKnownFields(n, path, map[string]fieldReader{"users": r.textsInto(&s.RevealUsers), "groups": r.textsInto(&s.RevealGroups)})
+		},
 	})
 	return s
 }

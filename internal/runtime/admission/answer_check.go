@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
@@ -152,7 +153,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 			return err
 		}
 		if q.Reason != checkpoint.ReasonBreakpoint && q.Dismissed == resp.Dismissed &&
-			(q.Dismissed || payload.Equal(q.Response, resp.Value)) && r.hasVoted(&q) {
+			(q.Dismissed || hasAnswer(&q, resp.Value)) && r.hasVoted(&q) {
 			if q.State == checkpoint.InterruptRetractable {
 				b.repeated = append(b.repeated, q.ID)
 			}
@@ -176,14 +177,18 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 			WithViolation(field, "must not answer a breakpoint")
 	}
 	if !resp.Dismissed {
-		if err := checkSchema(ctx, r.opts.Schemas, q.Schema, resp.Value, runtime.ReasonResponseSchemaMismatch, field+".value"); err != nil {
+		if err := checkResponseSchema(ctx, r.opts.Schemas, &q, resp.Value, field+".value"); err != nil {
 			if bad, ok := errors.AsType[*runtime.Error](err); ok {
 				return bad.With("interruptId", q.ID)
 			}
 			return err
 		}
 	}
-	switch outcome, err := r.castVote(ctx, &q, resp, field); {
+	shown, hidden, err := redact.Hide(resp.Value, q.Secret)
+	if err != nil {
+		return runtime.Errorf(runtime.ReasonInvalidField, "%s.value is not JSON", field).WithViolation(field+".value", "must be JSON")
+	}
+	switch outcome, err := r.castVote(ctx, &q, resp, redact.Value{Shown: shown, Hidden: hidden}, field); {
 	case err != nil:
 		return err
 	case outcome == approval.Repeated:
@@ -197,7 +202,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	q.Request = r.req.RequestID
 	q.Responder, q.ResponderHow, q.ResponseMethod = r.req.By.Name, r.req.By.How, r.req.By.Method
 	if !resp.Dismissed {
-		q.Response = resp.Value
+		q.Response, q.Hidden.Response = shown, hidden
 	}
 	if q.Undo > 0 {
 		q.State = checkpoint.InterruptRetractable
@@ -206,6 +211,12 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 		b.answered = append(b.answered, q)
 	}
 	return nil
+}
+
+// hasAnswer reports whether an interrupt has an answer already, secret parts included.
+func hasAnswer(q *checkpoint.Interrupt, answer payload.JSON) bool {
+	shown, hidden, err := redact.Hide(answer, q.Secret)
+	return err == nil && q.HasAnswer(shown, hidden)
 }
 
 // nameOpen adds to a refusal the ids of the interrupts that are open.

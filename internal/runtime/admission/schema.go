@@ -6,12 +6,26 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
+// checkResponseSchema checks an answer against the schema of its interrupt. The error repeats nothing
+// of its secret parts.
+func checkResponseSchema(ctx context.Context, schemas runtime.Schemas, q *checkpoint.Interrupt, answer payload.JSON, field string) error {
+	return checkSchemaOf(ctx, schemas, q.Schema, answer, q.Secret, runtime.ReasonResponseSchemaMismatch, field)
+}
+
 // checkSchema checks a value against a JSON Schema; "" fits everything.
 func checkSchema(ctx context.Context, schemas runtime.Schemas, schema, value payload.JSON, reason, field string) error {
+	return checkSchemaOf(ctx, schemas, schema, value, nil, reason, field)
+}
+
+// checkSchemaOf is checkSchema for a value with secret parts, of which the error repeats nothing.
+func checkSchemaOf(
+	ctx context.Context, schemas runtime.Schemas, schema, value payload.JSON, secret []string, reason, field string,
+) error {
 	if schema == "" || schemas == nil {
 		return nil
 	}
@@ -31,6 +45,7 @@ func checkSchema(ctx context.Context, schemas runtime.Schemas, schema, value pay
 	if len(wrong) == 0 {
 		return nil
 	}
+	wrong = runtime.HideViolations(wrong, secret)
 	at, more := strings.TrimPrefix(wrong[0].Field, "/"), ""
 	if at == "" {
 		at = field

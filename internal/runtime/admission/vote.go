@@ -2,23 +2,27 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/questions"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
-// castVote counts an answer as the vote of its caller, and adds it to the question. Without
+// castVote counts an answer, which is also given with its secret parts apart, as the vote of its caller, and adds it to the question. Without
 // a policy each answer decides, and the question has no votes. Errors: ACCESS_DENIED with the
 // rule that refuses the caller, INVALID_FIELD for an answer of which the policy can't say
 // whether it agrees, and PAYLOAD_TOO_LARGE.
-func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp runtime.Response, field string) (approval.Outcome, error) {
+func (r *resumeCall) castVote(
+	ctx context.Context, q *checkpoint.Interrupt, resp runtime.Response, answer redact.Value, field string,
+) (approval.Outcome, error) {
 	p := q.Policy
 	if p == nil {
 		return approval.Decided, nil
@@ -31,9 +35,12 @@ func (r *resumeCall) castVote(ctx context.Context, q *checkpoint.Interrupt, resp
 		Voter: by.Name, How: by.How, Method: by.Method, Agrees: !resp.Dismissed, Note: resp.Note, Request: r.req.RequestID,
 	}
 	if !resp.Dismissed {
-		vote.Value = resp.Value
+		vote.Value, vote.Hidden = answer.Shown, answer.Hidden
 		if p.Agree != "" {
 			agrees, err := r.opts.Conditions.Holds(ctx, p.Agree, resp.Value)
+			if err != nil && !answer.Hidden.IsEmpty() {
+				err = errors.New("why is not shown, because the answer has secret parts")
+			}
 			if err != nil {
 				return 0, runtime.Errorf(runtime.ReasonInvalidField, "%s.value: whether the answer agrees can't be decided: %v", field, err).
 					WithViolation(field+".value", "must be an answer for which the policy's condition holds or not: %s", p.Agree).With("interruptId", q.ID)

@@ -32,16 +32,18 @@ func findLast(list []checkpoint.Interrupt, id string) *checkpoint.Interrupt {
 	return nil
 }
 
-// withoutTrails returns interrupts as events have them. The trail is in the record of each.
-func withoutTrails(list []checkpoint.Interrupt) []checkpoint.Interrupt {
+// asEventsHave returns interrupts as events have them. The trail and the secret parts are in the
+// record of each.
+func asEventsHave(list []checkpoint.Interrupt) []checkpoint.Interrupt {
 	for i := range list {
-		if list[i].Trail.IsEmpty() {
+		if list[i].Trail.IsEmpty() && !list[i].HidesParts() {
 			continue
 		}
 		shown := make([]checkpoint.Interrupt, len(list))
 		copy(shown, list)
 		for j := range shown {
 			shown[j].Trail = trail.Log{}
+			shown[j].HideParts()
 		}
 		return shown
 	}

@@ -53,7 +53,7 @@ func (t *Tx) StartFrom(head *checkpoint.Head, now time.Time) *Tx {
 func (t *Tx) EmitEvent(e checkpoint.Event) {
 	t.Head.LastEvent++
 	e.Seq, e.Time = t.Head.LastEvent, t.Now
-	e.Interrupts = withoutTrails(e.Interrupts)
+	e.Interrupts = asEventsHave(e.Interrupts)
 	if e.Run == "" {
 		e.Run = t.Head.Run
 	}

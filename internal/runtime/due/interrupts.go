@@ -96,7 +96,7 @@ func takeSteps(t *commit.Tx, q *checkpoint.Interrupt) (isExpired bool) {
 	}
 	t.EndWait(q, checkpoint.InterruptExpired)
 	if q.Expiry == checkpoint.ExpiryResumeDefault {
-		q.Response = orNull(q.Default)
+		q.Response, q.Hidden.Response = orNull(q.Default), q.Hidden.Default
 	}
 	return true
 }

@@ -69,6 +69,9 @@ type Options struct {
 	// KnowsCallers says that the server knows who calls. Otherwise a question that is for
 	// certain people is refused.
 	KnowsCallers bool
+	// KeepsSecrets says that the store encrypts its records, or keeps them nowhere but in memory.
+	// Otherwise a question with secret parts fails its node.
+	KeepsSecrets bool
 	// Undo is how long an answer can be taken back when its question does not say; 0 = not at all.
 	Undo time.Duration
 	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
@@ -308,7 +311,7 @@ func (e *Engine) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.Inter
 func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 	return &superstep.Env{
 		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
-		Conditions: e.opts.Conditions, KnowsCallers: e.opts.KnowsCallers, Undo: e.opts.Undo,
+		Conditions: e.opts.Conditions, KnowsCallers: e.opts.KnowsCallers, KeepsSecrets: e.opts.KeepsSecrets, Undo: e.opts.Undo,
 		Limits: e.opts.Limits, StepLimit: e.opts.StepLimit, ParallelTasks: e.opts.ParallelTasks, StepsPerCommit: e.opts.StepsPerCommit,
 		CommitTime: e.opts.CommitTime, MaxTaskMemoBytes: e.opts.MaxTaskMemoBytes, TracksTasks: e.opts.Workers != nil,
 		IsDraining: e.held.IsDraining, IsMemoryExceeded: e.capacity.IsExceeded,

@@ -89,6 +89,12 @@ func (e *Engine) DelegateInterrupt(ctx context.Context, c runtime.DelegateReques
 	return e.questions.DelegateInterrupt(ctx, c)
 }
 
+// RevealInterrupt shows the secret parts of a question, and records who saw them. The errors are
+// those of questions.Editor.RevealInterrupt.
+func (e *Engine) RevealInterrupt(ctx context.Context, c runtime.RevealRequest) (runtime.Revealed, error) {
+	return e.questions.RevealInterrupt(ctx, c)
+}
+
 // RetractResponse takes the answer or the vote of the caller back. The errors are those of
 // questions.Editor.RetractResponse.
 func (e *Engine) RetractResponse(ctx context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {

@@ -44,7 +44,7 @@ func mergeNames(a, b []string) []string {
 // Matches reports whether the attempt asks the question that was shown to the person who
 // answered. SetDriftDefaults was called on the Ask.
 func (a *Answer) Matches(now *Ask) bool {
-	if a.Asked != nil && !a.Asked.Policy.Accepts(now.Policy) {
+	if a.Asked != nil && !a.Asked.Policy.Accepts(now.Policy) || a.HiddenDigest != now.HiddenDigest(a.InterruptID) {
 		return false
 	}
 	if q := a.Asked; q != nil && q.Message == now.Message && q.Value == now.Value && q.Schema == now.Schema &&
@@ -74,10 +74,35 @@ func Differences(q *checkpoint.Interrupt, now *Ask) []string {
 	for i, pointer := range found {
 		found[i] = partName(pointer)
 	}
+	found = append(found, hiddenDifferences(q, now)...)
 	if len(found) == 0 {
 		return []string{"drift_ignore"}
 	}
 	return slices.Compact(found) // of a schema that differs in several places the name is given once
+}
+
+// hiddenDifferences returns the pointers to secret parts that differ.
+func hiddenDifferences(q *checkpoint.Interrupt, now *Ask) (pointers []string) {
+	if q.HiddenDigest() == now.HiddenDigest(q.ID) || !slices.Equal(q.Secret, now.Secret) || slices.Contains(now.DriftIgnore, payload.PartValue) {
+		return nil
+	}
+	before, err := q.Hidden.Value.Restore(q.Value)
+	if err != nil {
+		return slices.Clone(q.Secret)
+	}
+	after, err := now.Hidden.Value.Restore(now.Value)
+	if err != nil {
+		return slices.Clone(q.Secret)
+	}
+	for _, pointer := range now.DriftIgnore {
+		before, after = payload.RemoveAt(before, pointer), payload.RemoveAt(after, pointer)
+	}
+	for _, pointer := range q.Secret {
+		if payload.NormalText(payload.ValueAt(before, pointer)) != payload.NormalText(payload.ValueAt(after, pointer)) {
+			pointers = append(pointers, pointer)
+		}
+	}
+	return pointers
 }
 
 // partName converts a pointer into the shown parts to the name that drift_ignore

@@ -31,6 +31,10 @@ func (at *attempt) handleAsks(ctx context.Context) {
 		}
 		asked[where] = true
 		a.SetDriftDefaults(at.Graph().Spec)
+		if err := a.HideSecrets(); err != nil {
+			at.failAttempt(ctx, permanentFailure(runtime.FailedInvalidUpdate, placeText(&a)+": "+err.Error()))
+			return
+		}
 		if f := at.poseInterrupt(ctx, &a); f != nil {
 			at.failAttempt(ctx, f)
 			return
@@ -97,6 +101,7 @@ func (at *attempt) newInterrupt(a *pregel.Ask, id string) checkpoint.Interrupt {
 		Expiry: a.Expiry, Default: a.Default, Assignees: a.Assignees,
 		ShownDigest: a.ShownDigest(), Drift: a.Drift, DriftIgnore: a.DriftIgnore,
 		Policy: at.completePolicy(a.Policy), Priority: a.Priority, Steps: a.Steps,
+		Secret: a.Secret, Hidden: a.Hidden,
 	}
 	if q.Undo = at.env.Undo; a.Undo != nil {
 		q.Undo = *a.Undo
@@ -128,16 +133,35 @@ func (e *Env) checkAskable(ctx context.Context, a *pregel.Ask) string {
 	if problem := approval.CheckUndo(a.Undo); problem != "" {
 		return "the answer to " + placeText(a) + " can't be taken back so long: undo " + problem
 	}
+	if problem := e.checkSecret(a); problem != "" {
+		return "the secret parts of " + placeText(a) + " can't be kept: " + problem
+	}
 	schemas := e.Schemas
 	if a.Schema == "" || schemas == nil {
 		return ""
 	}
-	wrong, err := schemas.Check(ctx, a.Schema, cmp.Or(a.Default, payload.Null))
+	answer, err := a.Hidden.Default.Restore(cmp.Or(a.Default, payload.Null))
+	if err != nil {
+		return "the default response of " + placeText(a) + ": " + err.Error()
+	}
+	wrong, err := schemas.Check(ctx, a.Schema, answer)
 	switch {
 	case err != nil:
 		return "the response schema of " + placeText(a) + " can't be used: " + err.Error()
 	case a.Default != "" && len(wrong) > 0:
+		wrong = runtime.HideViolations(wrong, a.Secret)
 		return "the default response of " + placeText(a) + " does not fit its own schema: " + wrong[0].Field + " " + wrong[0].Description
+	}
+	return ""
+}
+
+// checkSecret says why the server can't keep the secret parts of a question, "" if it can.
+func (e *Env) checkSecret(a *pregel.Ask) string {
+	switch {
+	case len(a.Secret) > 0 && !e.KeepsSecrets:
+		return "secret: the store is not encrypted; start the server with --encryption-keys, or ask without secret"
+	case len(a.Secret) == 0 && a.Policy.NamesRevealers():
+		return "people.reveal: the question has no secret parts; name them in secret, or leave reveal out"
 	}
 	return ""
 }

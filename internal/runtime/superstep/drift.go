@@ -54,7 +54,7 @@ func nextRound(before *checkpoint.Interrupt, a *pregel.Ask) int {
 
 // showsAsked reports whether an answer to an interrupt may be used for a question.
 func showsAsked(q *checkpoint.Interrupt, a *pregel.Ask) bool {
-	shown := pregel.Answer{ShownDigest: q.DigestShown(), Asked: q}
+	shown := pregel.Answer{InterruptID: q.ID, ShownDigest: q.DigestShown(), HiddenDigest: q.HiddenDigest(), Asked: q}
 	return a.Drift == checkpoint.DriftAccept || shown.Matches(a)
 }
 
@@ -65,7 +65,7 @@ func (o *outcome) replaceAnswered(before *checkpoint.Interrupt, q checkpoint.Int
 		q.Differs = append(pregel.Differences(before, a), "people")
 		return driftFailure(before, a, q.Differs, "; others may answer, or more must, than when the answer was given")
 	}
-	if before.DigestShown() == q.ShownDigest {
+	if before.DigestShown() == q.ShownDigest && before.HiddenDigest() == a.HiddenDigest(before.ID) {
 		return permanentFailure(runtime.FailedNonDeterministic, "the node asked a question again that was answered; "+
 			"on replay the same calls must come in the same order, or carry keys")
 	}
@@ -118,6 +118,10 @@ func changesText(q *checkpoint.Interrupt, a *pregel.Ask, differs []string) strin
 		texts[i] = visible.Brief(part, maxPartText)
 		if part == driftIgnorePart {
 			continue // it is no part of either
+		}
+		if slices.Contains(a.Secret, part) {
+			texts[i] += " (secret)"
+			continue
 		}
 		before, now := interruptPart(part, q.Message, q.Value, q.Schema), interruptPart(part, a.Message, a.Value, a.Schema)
 		same := sharedPrefix(before, now)
@@ -205,7 +209,7 @@ func (at *attempt) checkUsedAnswers() *pregel.Failure {
 				positionText(use.Scope, use.Key, use.Index)+", which has none")
 		}
 		switch seen := q.DigestShown(); {
-		case use.Asked == nil && use.AskedDigest == seen:
+		case use.Asked == nil && use.AskedDigest == seen && use.HiddenDigest == q.HiddenDigest():
 		case use.Asked == nil:
 			return permanentFailure(runtime.FailedNonDeterministic, "the node has used the answer to "+
 				positionText(use.Scope, use.Key, use.Index)+" for something else than was shown")
@@ -221,7 +225,10 @@ func (at *attempt) checkUsedAnswers() *pregel.Failure {
 // acceptDrift records an answer that was used for something else than was shown.
 func (at *attempt) acceptDrift(q *checkpoint.Interrupt, a pregel.Ask) *pregel.Failure {
 	a.SetDriftDefaults(at.Graph().Spec)
-	if a.ShownDigest() == q.DigestShown() {
+	if err := a.HideSecrets(); err != nil {
+		return permanentFailure(runtime.FailedInvalidUpdate, placeText(&a)+": "+err.Error())
+	}
+	if a.ShownDigest() == q.DigestShown() && a.HiddenDigest(q.ID) == q.HiddenDigest() {
 		return nil
 	}
 	differs := pregel.Differences(q, &a)

@@ -28,6 +28,7 @@ type Env struct {
 	// Conditions evaluates conditions of policies; nil = there can be none.
 	Conditions   runtime.Conditions
 	KnowsCallers bool          // the server knows who answers
+	KeepsSecrets bool          // the store encrypts its records, or keeps them in memory
 	Undo         time.Duration // how long answers can be taken back by default
 	Observer     runtime.Observer
 	Log          *zap.Logger

@@ -67,8 +67,13 @@ func (p *progress) buildJournal(task string) pregel.Journal {
 	for k := range asked {
 		switch i := &asked[k]; i.State {
 		case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed, checkpoint.InterruptExpired:
+			value, err := i.RestoreResponse()
+			if err != nil {
+				continue // the node asks again, and fails, because the question has an answer
+			}
 			j.Answers = append(j.Answers, pregel.Answer{
-				InterruptID: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
+				InterruptID: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: value,
+				HiddenDigest: i.HiddenDigest(), HasSecrets: !i.Hidden.Response.IsEmpty(),
 				Dismissed: i.Dismissed, Reason: i.Note,
 				Expired:     i.State == checkpoint.InterruptExpired && i.Response == "",
 				ShownDigest: i.DigestShown(), Asked: i,

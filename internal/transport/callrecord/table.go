@@ -142,6 +142,7 @@ func otherMethods() []Row {
 			Skipped: []string{"responses.value", "responses.dismissal.reason", "responses.note"},
 		},
 		{Method: interruptService + "DelegateInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Shown: []string{"to"}, Digests: []string{"note"}},
+		{Method: interruptService + "RevealInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Shown: []string{"pointers"}, Digests: []string{"note"}},
 		{Method: interruptService + "RetractResponse", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{Method: interruptService + "ReleaseInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{

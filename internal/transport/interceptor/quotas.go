@@ -54,7 +54,7 @@ func rateOfMethod(method string) quota.Limit {
 	case graphdv1.GraphService_Stream_FullMethodName, graphdv1.GraphService_StartRun_FullMethodName:
 		return quota.Starts
 	case graphdv1.GraphService_Resume_FullMethodName, graphdv1.GraphService_ResumeRun_FullMethodName,
-		graphdv1.InterruptService_CheckResponses_FullMethodName:
+		graphdv1.InterruptService_CheckResponses_FullMethodName, graphdv1.InterruptService_RevealInterrupt_FullMethodName:
 		return quota.Answers
 	}
 	return quota.Calls

@@ -68,6 +68,7 @@ func listSubjectFields() []subjectFields {
 		{method: graphdv1.InterruptService_ReleaseInterrupt_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.InterruptService_CheckResponses_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.InterruptService_DelegateInterrupt_FullMethodName, thread: "thread_id"},
+		{method: graphdv1.InterruptService_RevealInterrupt_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.InterruptService_RetractResponse_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.InterruptService_CommentInterrupt_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.InterruptService_ListTrail_FullMethodName, thread: "thread_id"},

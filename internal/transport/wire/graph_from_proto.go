@@ -80,6 +80,7 @@ func askSpecFromProto(v *Validator, at string, a *graphdv1.AskSpec) *graph.AskSp
 		Expiry:  string(expiryFromProto(a.GetExpiryAction())),
 		Default: v.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
 		Drift:   string(driftFromProto(a.GetDrift())), DriftIgnore: a.GetDriftIgnore(),
+		Secret: a.GetSecret(),
 	}
 }
 

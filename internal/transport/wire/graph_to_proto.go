@@ -94,6 +94,7 @@ func askSpecToProto(a *graph.AskSpec) *graphdv1.AskSpec {
 		DefaultResponse: JSONToProto(a.Default), Undo: undoToProto(a.Undo),
 		TtlExpr: a.TTLExpr, DefaultExpr: a.DefaultExpr,
 		Drift: driftToProto(checkpoint.Drift(a.Drift)), DriftIgnore: a.DriftIgnore,
+		Secret: a.Secret,
 	}
 }
 

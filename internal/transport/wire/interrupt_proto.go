@@ -28,6 +28,7 @@ func InterruptToProto(q checkpoint.Interrupt) *graphdv1.Interrupt {
 		NextStep: ClampUint32(q.NextStep), DueTime: dueTimeToProto(&q), Votes: votesToProto(q.Votes),
 		Delegations: delegationsToProto(q.Delegations), EffectiveTime: TimeToProto(q.Effective), Undo: DurationToProto(q.Undo),
 		ClaimedBy: q.ClaimedBy, ClaimExpireTime: TimeToProto(q.ClaimExpires), TrailSize: ClampUint32(len(q.Trail.Records)),
+		Secret: q.Secret,
 	}
 }
 

@@ -21,7 +21,25 @@ func peopleSpecFromProto(v *Validator, at string, p *graphdv1.PeopleSpec) *graph
 		Approvals: v.ConvertLimit(at+".approvals", p.GetApprovals()), Vetoes: v.ConvertLimit(at+".vetoes", p.GetVetoes()),
 		Agree: p.GetAgree(), NotRequester: p.GetNotRequester(), Requester: p.GetRequester(), Exclusive: p.GetExclusive(),
 		NotContributor: p.GetNotContributor(), Delegable: p.GetDelegable(),
+		RevealUsers: checkRevealers(v, at, p.GetReveal()).GetUsers(), RevealGroups: p.GetReveal().GetGroups(),
 	}
+}
+
+// checkRevealers checks and returns those who may see secret parts.
+func checkRevealers(v *Validator, at string, a *graphdv1.Audience) *graphdv1.Audience {
+	if a.GetPriority() != graphdv1.Priority_PRIORITY_UNSPECIFIED {
+		v.AddViolation(at+".reveal.priority", "must be unset: it has no use here")
+	}
+	v.CheckNames(at+".reveal.users", a.GetUsers())
+	v.CheckNames(at+".reveal.groups", a.GetGroups())
+	return a
+}
+
+func revealersToProto(users, groups []string) *graphdv1.Audience {
+	if len(users)+len(groups) == 0 {
+		return nil
+	}
+	return &graphdv1.Audience{Users: users, Groups: groups}
 }
 
 func peopleSpecToProto(p *graph.PeopleSpec) *graphdv1.PeopleSpec {
@@ -32,7 +50,7 @@ func peopleSpecToProto(p *graph.PeopleSpec) *graphdv1.PeopleSpec {
 		Users: p.Users.Names, UsersExpr: p.Users.Expr, Groups: p.Groups.Names, GroupsExpr: p.Groups.Expr,
 		Approvals: ClampUint32(p.Approvals), Vetoes: ClampUint32(p.Vetoes), Agree: p.Agree,
 		NotRequester: p.NotRequester, Requester: p.Requester, Exclusive: p.Exclusive,
-		NotContributor: p.NotContributor, Delegable: p.Delegable,
+		NotContributor: p.NotContributor, Delegable: p.Delegable, Reveal: revealersToProto(p.RevealUsers, p.RevealGroups),
 	}
 }
 
@@ -46,6 +64,7 @@ func policyFromProto(v *Validator, at string, p *graphdv1.People) *approval.Poli
 		Approvals: v.ConvertLimit(at+".approvals", p.GetApprovals()), Vetoes: v.ConvertLimit(at+".vetoes", p.GetVetoes()),
 		Agree: v.CheckText(at+".agree", p.GetAgree()), NotRequester: p.GetNotRequester(), Requester: v.CheckName(at+".requester", p.GetRequester()),
 		Exclusive: p.GetExclusive(), NotContributor: p.GetNotContributor(), Delegable: p.GetDelegable(),
+		RevealUsers: checkRevealers(v, at, p.GetReveal()).GetUsers(), RevealGroups: p.GetReveal().GetGroups(),
 	}
 	for _, problem := range out.Check() {
 		v.AddViolation(at+"."+problem.Field, "%s", problem.Text)
@@ -63,7 +82,7 @@ func policyToProto(p *approval.Policy) *graphdv1.People {
 	return &graphdv1.People{
 		Users: p.Users, Groups: p.Groups, Approvals: ClampUint32(p.Approvals), Vetoes: ClampUint32(p.Vetoes),
 		NotRequester: p.NotRequester, Requester: p.Requester, Exclusive: p.Exclusive, Agree: p.Agree,
-		NotContributor: p.NotContributor, Delegable: p.Delegable,
+		NotContributor: p.NotContributor, Delegable: p.Delegable, Reveal: revealersToProto(p.RevealUsers, p.RevealGroups),
 	}
 }
 

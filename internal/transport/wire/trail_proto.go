@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
@@ -54,6 +55,24 @@ func DelegateFromProto(v *Validator, req *graphdv1.DelegateInterruptRequest) run
 	return runtime.DelegateRequest{Question: QuestionFromProto(v, req), To: v.CheckName("to", req.GetTo()), Note: v.CheckText("note", req.GetNote())}
 }
 
+// RevealFromProto converts a request for the secret parts of a question.
+func RevealFromProto(v *Validator, req *graphdv1.RevealInterruptRequest) runtime.RevealRequest {
+	if n := len(req.GetPointers()); n > redact.MaxPointers {
+		v.AddViolation("pointers", "has %d entries; a question has at most %d", n, redact.MaxPointers)
+	}
+	for i, pointer := range req.GetPointers() {
+		v.CheckName(elementPath("pointers", i), pointer)
+	}
+	return runtime.RevealRequest{Question: QuestionFromProto(v, req), Pointers: req.GetPointers(), Note: v.CheckText("note", req.GetNote())}
+}
+
+// RevealedToProto converts a question with its secret parts.
+func RevealedToProto(r *runtime.Revealed) *graphdv1.RevealInterruptResponse {
+	return &graphdv1.RevealInterruptResponse{
+		Value: JSONToProto(r.Value), DefaultResponse: JSONToProto(r.Default), Response: JSONToProto(r.Response), Entry: TrailEntryToProto(&r.Entry),
+	}
+}
+
 // RetractFromProto converts a retraction.
 func RetractFromProto(v *Validator, req *graphdv1.RetractResponseRequest) runtime.RetractRequest {
 	return runtime.RetractRequest{Question: QuestionFromProto(v, req), Note: v.CheckText("note", req.GetNote())}
@@ -88,6 +107,8 @@ func trailKindToProto(k trail.Kind) graphdv1.TrailKind {
 		return graphdv1.TrailKind_TRAIL_KIND_ANSWERED
 	case trail.Delegated:
 		return graphdv1.TrailKind_TRAIL_KIND_DELEGATED
+	case trail.Revealed:
+		return graphdv1.TrailKind_TRAIL_KIND_REVEALED
 	case trail.Retracted:
 		return graphdv1.TrailKind_TRAIL_KIND_RETRACTED
 	case trail.Used:

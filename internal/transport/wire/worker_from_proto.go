@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/worker/message"
@@ -255,7 +256,27 @@ func askFromProto(v *Validator, at string, a *graphdv1.Ask) message.Ask {
 	if out.Expiry == checkpoint.ExpiryResumeDefault && out.Default == "" {
 		v.AddViolation(at+".default_response", "must be set: the question takes it when no answer comes in time")
 	}
+	hideSecrets(v, at+".secret", &out, a.GetSecret())
 	return out
+}
+
+// hideSecrets takes the secret parts out of a question. A question whose pointers are wrong is refused.
+func hideSecrets(v *Validator, at string, a *message.Ask, pointers []string) {
+	problems := redact.CheckPointers(pointers)
+	for _, problem := range problems {
+		where := at
+		if problem.Index >= 0 {
+			where = elementPath(at, problem.Index)
+		}
+		v.AddViolation(where, "%s", problem.Text)
+	}
+	if len(problems) > 0 || v.Err() != nil {
+		return
+	}
+	a.Secret = pointers
+	if err := a.HideSecrets(); err != nil {
+		v.AddViolation(at, "%v", err)
+	}
 }
 
 // driftIgnoreFromProto checks which parts of an interrupt may differ.
@@ -283,7 +304,7 @@ func usedAnswersFromProto(v *Validator, list []*graphdv1.UsedAnswer) []message.U
 		at := elementPath("used", i)
 		use := message.UsedAnswer{
 			Scope: v.CheckName(at+".scope", u.GetScope()), Key: v.CheckName(at+".key", u.GetKey()), Index: int(u.GetIndex()),
-			AskedDigest: v.CheckName(at+".seen", u.GetSeen()),
+			AskedDigest: v.CheckName(at+".seen", u.GetSeen()), HiddenDigest: v.CheckName(at+".secret_seen", u.GetSecretSeen()),
 		}
 		if u.GetAsked() != nil {
 			asked := askFromProto(v, at+".asked", u.GetAsked())

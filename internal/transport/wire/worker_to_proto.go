@@ -109,7 +109,7 @@ func journalToProto(t *runtime.Task, recorded []checkpoint.Memo) *graphdv1.Journ
 	}
 	for i := range j.Answers {
 		a := &j.Answers[i]
-		answer := &graphdv1.Answer{InterruptId: a.InterruptID, Seen: a.ShownDigest}
+		answer := &graphdv1.Answer{InterruptId: a.InterruptID, Seen: a.ShownDigest, SecretSeen: a.HiddenDigest}
 		switch {
 		case a.Dismissed:
 			answer.Outcome = &graphdv1.Answer_Dismissed{Dismissed: &graphdv1.Dismissal{Reason: a.Reason}}

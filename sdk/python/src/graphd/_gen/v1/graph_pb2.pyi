@@ -184,7 +184,7 @@ class Assignment(_message.Message):
     def __init__(self, channel: _Optional[str] = ..., expr: _Optional[str] = ...) -> None: ...
 
 class AskSpec(_message.Message):
-    __slots__ = ("condition", "value", "message", "key", "reason", "response_schema", "update", "otherwise", "goto_expr", "assignees", "ttl", "expiry_action", "default_response", "drift", "drift_ignore", "assignees_expr", "people", "priority", "steps", "undo", "ttl_expr", "default_expr")
+    __slots__ = ("condition", "value", "message", "key", "reason", "response_schema", "update", "otherwise", "goto_expr", "assignees", "ttl", "expiry_action", "default_response", "drift", "drift_ignore", "assignees_expr", "people", "priority", "steps", "undo", "ttl_expr", "default_expr", "secret")
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -207,6 +207,7 @@ class AskSpec(_message.Message):
     UNDO_FIELD_NUMBER: _ClassVar[int]
     TTL_EXPR_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_EXPR_FIELD_NUMBER: _ClassVar[int]
+    SECRET_FIELD_NUMBER: _ClassVar[int]
     condition: str
     value: str
     message: str
@@ -229,10 +230,11 @@ class AskSpec(_message.Message):
     undo: _duration_pb2.Duration
     ttl_expr: str
     default_expr: str
-    def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., assignees_expr: _Optional[str] = ..., people: _Optional[_Union[PeopleSpec, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., ttl_expr: _Optional[str] = ..., default_expr: _Optional[str] = ...) -> None: ...
+    secret: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., assignees_expr: _Optional[str] = ..., people: _Optional[_Union[PeopleSpec, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., ttl_expr: _Optional[str] = ..., default_expr: _Optional[str] = ..., secret: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PeopleSpec(_message.Message):
-    __slots__ = ("users", "users_expr", "groups", "groups_expr", "approvals", "vetoes", "agree", "not_requester", "requester", "exclusive", "not_contributor", "delegable")
+    __slots__ = ("users", "users_expr", "groups", "groups_expr", "approvals", "vetoes", "agree", "not_requester", "requester", "exclusive", "not_contributor", "delegable", "reveal")
     USERS_FIELD_NUMBER: _ClassVar[int]
     USERS_EXPR_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -245,6 +247,7 @@ class PeopleSpec(_message.Message):
     EXCLUSIVE_FIELD_NUMBER: _ClassVar[int]
     NOT_CONTRIBUTOR_FIELD_NUMBER: _ClassVar[int]
     DELEGABLE_FIELD_NUMBER: _ClassVar[int]
+    REVEAL_FIELD_NUMBER: _ClassVar[int]
     users: _containers.RepeatedScalarFieldContainer[str]
     users_expr: str
     groups: _containers.RepeatedScalarFieldContainer[str]
@@ -257,7 +260,8 @@ class PeopleSpec(_message.Message):
     exclusive: bool
     not_contributor: bool
     delegable: bool
-    def __init__(self, users: _Optional[_Iterable[str]] = ..., users_expr: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., groups_expr: _Optional[str] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., agree: _Optional[str] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., exclusive: bool = ..., not_contributor: bool = ..., delegable: bool = ...) -> None: ...
+    reveal: _interrupt_pb2.Audience
+    def __init__(self, users: _Optional[_Iterable[str]] = ..., users_expr: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., groups_expr: _Optional[str] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., agree: _Optional[str] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., exclusive: bool = ..., not_contributor: bool = ..., delegable: bool = ..., reveal: _Optional[_Union[_interrupt_pb2.Audience, _Mapping]] = ...) -> None: ...
 
 class SubgraphSpec(_message.Message):
     __slots__ = ("graph", "version", "persistence")

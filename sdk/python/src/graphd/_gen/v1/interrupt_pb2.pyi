@@ -60,6 +60,7 @@ class TrailKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TRAIL_KIND_COPIED: _ClassVar[TrailKind]
     TRAIL_KIND_RETRACTED: _ClassVar[TrailKind]
     TRAIL_KIND_DELEGATED: _ClassVar[TrailKind]
+    TRAIL_KIND_REVEALED: _ClassVar[TrailKind]
 INTERRUPT_STATE_UNSPECIFIED: InterruptState
 INTERRUPT_STATE_OPEN: InterruptState
 INTERRUPT_STATE_ANSWERED: InterruptState
@@ -97,9 +98,10 @@ TRAIL_KIND_SUPERSEDED: TrailKind
 TRAIL_KIND_COPIED: TrailKind
 TRAIL_KIND_RETRACTED: TrailKind
 TRAIL_KIND_DELEGATED: TrailKind
+TRAIL_KIND_REVEALED: TrailKind
 
 class People(_message.Message):
-    __slots__ = ("users", "groups", "approvals", "vetoes", "not_requester", "requester", "exclusive", "not_contributor", "agree", "delegable")
+    __slots__ = ("users", "groups", "approvals", "vetoes", "not_requester", "requester", "exclusive", "not_contributor", "agree", "delegable", "reveal")
     USERS_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     APPROVALS_FIELD_NUMBER: _ClassVar[int]
@@ -110,6 +112,7 @@ class People(_message.Message):
     NOT_CONTRIBUTOR_FIELD_NUMBER: _ClassVar[int]
     AGREE_FIELD_NUMBER: _ClassVar[int]
     DELEGABLE_FIELD_NUMBER: _ClassVar[int]
+    REVEAL_FIELD_NUMBER: _ClassVar[int]
     users: _containers.RepeatedScalarFieldContainer[str]
     groups: _containers.RepeatedScalarFieldContainer[str]
     approvals: int
@@ -120,7 +123,8 @@ class People(_message.Message):
     not_contributor: bool
     agree: str
     delegable: bool
-    def __init__(self, users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., exclusive: bool = ..., not_contributor: bool = ..., agree: _Optional[str] = ..., delegable: bool = ...) -> None: ...
+    reveal: Audience
+    def __init__(self, users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., approvals: _Optional[int] = ..., vetoes: _Optional[int] = ..., not_requester: bool = ..., requester: _Optional[str] = ..., exclusive: bool = ..., not_contributor: bool = ..., agree: _Optional[str] = ..., delegable: bool = ..., reveal: _Optional[_Union[Audience, _Mapping]] = ...) -> None: ...
 
 class Delegation(_message.Message):
     __slots__ = ("to",)
@@ -216,7 +220,7 @@ class TrailEntry(_message.Message):
     def __init__(self, number: _Optional[int] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., principal: _Optional[str] = ..., principal_how: _Optional[str] = ..., kind: _Optional[_Union[TrailKind, str]] = ..., note: _Optional[str] = ..., method: _Optional[str] = ..., request_id: _Optional[str] = ..., agrees: bool = ..., dismissed: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., value_digest: _Optional[str] = ..., seen: _Optional[str] = ..., policy: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., from_thread_id: _Optional[str] = ..., record: _Optional[str] = ..., digest: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., priority: _Optional[str] = ...) -> None: ...
 
 class Interrupt(_message.Message):
-    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "priority", "steps", "next_step", "due_time", "votes", "claimed_by", "claim_expire_time", "effective_time", "trail_size", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time", "undo", "delegations")
+    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "priority", "steps", "next_step", "due_time", "votes", "claimed_by", "claim_expire_time", "effective_time", "trail_size", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time", "undo", "delegations", "secret")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -265,6 +269,7 @@ class Interrupt(_message.Message):
     RESPONSE_TIME_FIELD_NUMBER: _ClassVar[int]
     UNDO_FIELD_NUMBER: _ClassVar[int]
     DELEGATIONS_FIELD_NUMBER: _ClassVar[int]
+    SECRET_FIELD_NUMBER: _ClassVar[int]
     interrupt_id: str
     thread_id: str
     run_id: str
@@ -313,4 +318,5 @@ class Interrupt(_message.Message):
     response_time: _timestamp_pb2.Timestamp
     undo: _duration_pb2.Duration
     delegations: _containers.RepeatedCompositeFieldContainer[Delegation]
-    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., people: _Optional[_Union[People, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., steps: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., next_step: _Optional[int] = ..., due_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., votes: _Optional[_Iterable[_Union[Vote, _Mapping]]] = ..., claimed_by: _Optional[str] = ..., claim_expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., effective_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., trail_size: _Optional[int] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., delegations: _Optional[_Iterable[_Union[Delegation, _Mapping]]] = ...) -> None: ...
+    secret: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., people: _Optional[_Union[People, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., steps: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., next_step: _Optional[int] = ..., due_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., votes: _Optional[_Iterable[_Union[Vote, _Mapping]]] = ..., claimed_by: _Optional[str] = ..., claim_expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., effective_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., trail_size: _Optional[int] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., delegations: _Optional[_Iterable[_Union[Delegation, _Mapping]]] = ..., secret: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -174,6 +174,30 @@ class RetractResponseRequest(_message.Message):
     note: str
     def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
+class RevealInterruptRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "pointers", "note")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    POINTERS_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    pointers: _containers.RepeatedScalarFieldContainer[str]
+    note: str
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., pointers: _Optional[_Iterable[str]] = ..., note: _Optional[str] = ...) -> None: ...
+
+class RevealInterruptResponse(_message.Message):
+    __slots__ = ("value", "default_response", "response", "entry")
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    value: _payload_pb2.Payload
+    default_response: _payload_pb2.Payload
+    response: _payload_pb2.Payload
+    entry: _interrupt_pb2.TrailEntry
+    def __init__(self, value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., entry: _Optional[_Union[_interrupt_pb2.TrailEntry, _Mapping]] = ...) -> None: ...
+
 class CommentInterruptRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id", "text", "request_id")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]

@@ -67,6 +67,11 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.RetractResponseRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
                 )
+        self.RevealInterrupt = channel.unary_unary(
+                '/graphd.v1.InterruptService/RevealInterrupt',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.RevealInterruptRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.RevealInterruptResponse.FromString,
+                )
         self.CommentInterrupt = channel.unary_unary(
                 '/graphd.v1.InterruptService/CommentInterrupt',
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CommentInterruptRequest.SerializeToString,
@@ -186,6 +191,19 @@ class InterruptServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RevealInterrupt(self, request, context):
+        """Shows the secret parts of a question (Interrupt.secret), and records in its trail
+        who saw which: the values are sent when the entry is stored. Every call has an
+        entry, so a repeated call has another one. Who may: People.reveal, or else who may
+        answer; those see of answers only their own. It counts against the rate of the
+        caller's answers. Errors: INTERRUPT_NOT_FOUND, ACCESS_DENIED, TRAIL_FULL,
+        THREAD_BUSY while a run works with the answer, INVALID_FIELD for a question
+        without secret parts and for other pointers than its own.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CommentInterrupt(self, request, context):
         """Adds a comment to the trail of an open question. It answers nothing. Errors:
         INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
@@ -268,6 +286,11 @@ def add_InterruptServiceServicer_to_server(servicer, server):
                     servicer.RetractResponse,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.RetractResponseRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__pb2.Interrupt.SerializeToString,
+            ),
+            'RevealInterrupt': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevealInterrupt,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.RevealInterruptRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.RevealInterruptResponse.SerializeToString,
             ),
             'CommentInterrupt': grpc.unary_unary_rpc_method_handler(
                     servicer.CommentInterrupt,
@@ -463,6 +486,23 @@ class InterruptService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/RetractResponse',
             graphd_dot_v1_dot_interrupt__service__pb2.RetractResponseRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__pb2.Interrupt.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def RevealInterrupt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/RevealInterrupt',
+            graphd_dot_v1_dot_interrupt__service__pb2.RevealInterruptRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__service__pb2.RevealInterruptResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

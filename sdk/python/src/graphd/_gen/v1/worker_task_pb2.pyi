@@ -173,18 +173,20 @@ class JournalEntry(_message.Message):
     def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., memo: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ...) -> None: ...
 
 class Answer(_message.Message):
-    __slots__ = ("interrupt_id", "value", "dismissed", "expired", "seen")
+    __slots__ = ("interrupt_id", "value", "dismissed", "expired", "seen", "secret_seen")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     DISMISSED_FIELD_NUMBER: _ClassVar[int]
     EXPIRED_FIELD_NUMBER: _ClassVar[int]
     SEEN_FIELD_NUMBER: _ClassVar[int]
+    SECRET_SEEN_FIELD_NUMBER: _ClassVar[int]
     interrupt_id: str
     value: _payload_pb2.Payload
     dismissed: _run_pb2.Dismissal
     expired: _empty_pb2.Empty
     seen: str
-    def __init__(self, interrupt_id: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: _Optional[_Union[_run_pb2.Dismissal, _Mapping]] = ..., expired: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., seen: _Optional[str] = ...) -> None: ...
+    secret_seen: str
+    def __init__(self, interrupt_id: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: _Optional[_Union[_run_pb2.Dismissal, _Mapping]] = ..., expired: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., seen: _Optional[str] = ..., secret_seen: _Optional[str] = ...) -> None: ...
 
 class Reduction(_message.Message):
     __slots__ = ("channel", "current", "writes")
@@ -243,18 +245,20 @@ class TaskResult(_message.Message):
     def __init__(self, completed: _Optional[_Union[TaskCompleted, _Mapping]] = ..., interrupted: _Optional[_Union[TaskInterrupted, _Mapping]] = ..., failed: _Optional[_Union[TaskFailed, _Mapping]] = ..., cancelled: _Optional[_Union[TaskCancelled, _Mapping]] = ..., used: _Optional[_Iterable[_Union[UsedAnswer, _Mapping]]] = ...) -> None: ...
 
 class UsedAnswer(_message.Message):
-    __slots__ = ("scope", "key", "index", "seen", "asked")
+    __slots__ = ("scope", "key", "index", "seen", "asked", "secret_seen")
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
     SEEN_FIELD_NUMBER: _ClassVar[int]
     ASKED_FIELD_NUMBER: _ClassVar[int]
+    SECRET_SEEN_FIELD_NUMBER: _ClassVar[int]
     scope: str
     key: str
     index: int
     seen: str
     asked: Ask
-    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., seen: _Optional[str] = ..., asked: _Optional[_Union[Ask, _Mapping]] = ...) -> None: ...
+    secret_seen: str
+    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., seen: _Optional[str] = ..., asked: _Optional[_Union[Ask, _Mapping]] = ..., secret_seen: _Optional[str] = ...) -> None: ...
 
 class TaskCompleted(_message.Message):
     __slots__ = ("update", "writes", "goto_targets", "to_parent", "cached")
@@ -289,7 +293,7 @@ class TaskInterrupted(_message.Message):
     def __init__(self, asks: _Optional[_Iterable[_Union[Ask, _Mapping]]] = ..., waiting_interrupt_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("scope", "key", "index", "reason", "message", "value", "response_schema", "ttl", "expiry_action", "default_response", "assignees", "drift", "drift_ignore", "people", "priority", "steps", "undo")
+    __slots__ = ("scope", "key", "index", "reason", "message", "value", "response_schema", "ttl", "expiry_action", "default_response", "assignees", "drift", "drift_ignore", "people", "priority", "steps", "undo", "secret")
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
@@ -307,6 +311,7 @@ class Ask(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     UNDO_FIELD_NUMBER: _ClassVar[int]
+    SECRET_FIELD_NUMBER: _ClassVar[int]
     scope: str
     key: str
     index: int
@@ -324,7 +329,8 @@ class Ask(_message.Message):
     priority: _interrupt_pb2.Priority
     steps: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.Step]
     undo: _duration_pb2.Duration
-    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., people: _Optional[_Union[_interrupt_pb2.People, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    secret: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., people: _Optional[_Union[_interrupt_pb2.People, _Mapping]] = ..., priority: _Optional[_Union[_interrupt_pb2.Priority, str]] = ..., steps: _Optional[_Iterable[_Union[_interrupt_pb2.Step, _Mapping]]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., secret: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TaskFailed(_message.Message):
     __slots__ = ("type", "message", "stack", "non_retryable", "retry_delay", "cause", "details", "base_types")
