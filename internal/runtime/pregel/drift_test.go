@@ -26,8 +26,12 @@ type seenVector struct {
 	Schema  string   `json:"schema"`
 	Value   string   `json:"value"`
 	Ignore  []string `json:"ignore"`
-	Shown   string   `json:"shown"`
-	Seen    string   `json:"seen"`
+	Secret  []string `json:"secret,omitempty"`
+
+	InterruptID string `json:"interrupt_id,omitempty"`
+	Shown       string `json:"shown"`
+	Seen        string `json:"seen"`
+	SecretSeen  string `json:"secret_seen,omitempty"`
 }
 
 // TestSeenVectors holds the digest of an interrupt to its test vectors.
@@ -39,11 +43,13 @@ func TestSeenVectors(t *testing.T) {
 	for i := range all {
 		v := &all[i]
 		a := pregel.Ask{
-			Message: v.Message, Value: payload.JSON(v.Value), Schema: payload.JSON(v.Schema), DriftIgnore: v.Ignore,
+			Message: v.Message, Value: payload.JSON(v.Value), Schema: payload.JSON(v.Schema), DriftIgnore: v.Ignore, Secret: v.Secret,
 		}
+		require.NoError(t, a.HideSecrets())
 		if *rewriteVectors {
-			v.Shown, v.Seen = string(payload.NormalText(a.ShownParts())), a.ShownDigest()
+			v.Shown, v.Seen, v.SecretSeen = string(payload.NormalText(a.ShownParts())), a.ShownDigest(), a.HiddenDigest(v.InterruptID)
 		}
+		require.Equal(t, v.SecretSeen, a.HiddenDigest(v.InterruptID), v.Name)
 		require.Equal(t, v.Shown, string(payload.NormalText(a.ShownParts())), v.Name)
 		require.Equal(t, v.Seen, a.ShownDigest(), v.Name)
 		require.Equal(t, v.Seen, (&checkpoint.Interrupt{

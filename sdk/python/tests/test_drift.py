@@ -22,8 +22,11 @@ VECTORS = json.loads((pathlib.Path(__file__).parents[3] / "docs" / "seen-vectors
 @pytest.mark.parametrize("vector", VECTORS, ids=[v["name"] for v in VECTORS])
 def test_the_digest_is_the_one_of_the_server(vector: dict[str, Any]) -> None:
     parts = vector["value"], vector["message"], vector["schema"] or None, vector["ignore"]
-    assert drift.canonical_form(*parts) == vector["shown"]
-    assert drift.digest_json(*parts) == vector["seen"]
+    secret = vector.get("secret", [])
+    assert drift.canonical_form(*parts, secret) == vector["shown"]
+    assert drift.digest_json(*parts, secret) == vector["seen"]
+    whole = vector.get("interrupt_id", ""), vector["value"], vector["ignore"], secret
+    assert drift.digest_secret_json(*whole) == vector.get("secret_seen", "")
 
 
 def test_what_is_no_part_of_a_question_is_refused() -> None:

@@ -5,7 +5,7 @@ from graphd.remote.bulk_answer import AnswerOutcome
 from graphd.remote.client import AsyncClient, Client
 from graphd.remote.cursor import Cursor
 from graphd.remote.graphs import Graph
-from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
+from graphd.remote.question import Answer, Dismissal, Question, QuestionChange, Revealed
 from graphd.remote.question_count import CountFilter, QuestionCount
 from graphd.remote.run import Failure, Run
 from graphd.remote.run_options import ResumeOptions, RunOptions
@@ -29,6 +29,7 @@ __all__ = [
     "QuestionChange",
     "QuestionCount",
     "ResumeOptions",
+    "Revealed",
     "Run",
     "RunOptions",
     "RunStream",

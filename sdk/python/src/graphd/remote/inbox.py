@@ -18,7 +18,7 @@ from graphd.remote.bulk_answer import (
 from graphd.remote.caller import AsyncCaller, Caller
 from graphd.remote.inbox_calls import Keep
 from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_changes
-from graphd.remote.question import Answer, Dismissal, Question, QuestionChange
+from graphd.remote.question import Answer, Dismissal, Question, QuestionChange, Revealed
 from graphd.remote.question_count import CountFilter, QuestionCount, count_one, count_questions
 from graphd.remote.question_filter import Due, Order, build_filter, read_order
 from graphd.remote.run import Run
@@ -217,6 +217,14 @@ class Inbox:
         """
         return self._caller.perform(inbox_calls.delegate_question(question, to, note))
 
+    def reveal(self, question: Question, pointers: Sequence[str] = (), note: str = "") -> Revealed:
+        """Shows the secret parts of a question, and records in its trail who has seen which.
+
+        ``pointers`` names some of ``question.secret``; left out, all. Who may: ``People.reveal_users`` and
+        ``reveal_groups``, or else who may answer; those see of answers only their own.
+        """
+        return self._caller.perform(inbox_calls.reveal_question(question, pointers, note))
+
     def retract(self, question: Question, note: str = "") -> Question:
         """Takes the caller's answer back before it takes effect, or the caller's vote: the question is open again.
 
@@ -370,6 +378,10 @@ class AsyncInbox:
     async def delegate(self, question: Question, to: str, note: str = "") -> Question:
         """Like Inbox.delegate."""
         return await self._caller.perform(inbox_calls.delegate_question(question, to, note))
+
+    async def reveal(self, question: Question, pointers: Sequence[str] = (), note: str = "") -> Revealed:
+        """Like Inbox.reveal."""
+        return await self._caller.perform(inbox_calls.reveal_question(question, pointers, note))
 
     async def retract(self, question: Question, note: str = "") -> Question:
         """Like Inbox.retract."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd.names import wire_thread
 from graphd.remote.caller import Page
-from graphd.remote.question import Question, read_question
+from graphd.remote.question import Question, Revealed, read_question, read_revealed
 from graphd.remote.trail import TrailEntry, read_entry
 from graphd.transport.unary import Call
 
@@ -77,6 +77,17 @@ def release_question(question: Question, note: str) -> Call[Question]:
         thread_id=wire_thread("", question.thread_id), interrupt_id=question.question_id, note=note
     )
     return Call(lambda s: s.interrupts.ReleaseInterrupt, request, read_question, repeatable=False)
+
+
+def reveal_question(question: Question, pointers: Sequence[str], note: str) -> Call[Revealed]:
+    """Shows the secret parts of a question; each call has an entry in its trail."""
+    request = ins.RevealInterruptRequest(
+        thread_id=wire_thread("", question.thread_id),
+        interrupt_id=question.question_id,
+        pointers=pointers,
+        note=note,
+    )
+    return Call(lambda s: s.interrupts.RevealInterrupt, request, read_revealed, repeatable=False)
 
 
 def delegate_question(question: Question, to: str, note: str) -> Call[Question]:

@@ -12,6 +12,7 @@ from graphd._gen.v1 import interrupt_pb2, run_pb2
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd.names import public_levels, public_name, public_thread
 from graphd.remote.fields import read_time, read_value, read_word
+from graphd.remote.trail import TrailEntry, read_entry
 from graphd.values.people import People
 
 
@@ -74,6 +75,22 @@ class Question:
     """Changes with the question. A change with it is refused when the question has changed by then."""
     seen: str = field(repr=False)
     """Digest of what the question shows. An answer with it is refused when it shows something else by then."""
+    secret: tuple[str, ...] = ()
+    """JSON pointers to the parts of the value and of answers that not everybody sees: ``{"__redacted__": true}`` is in
+    their place, and ``inbox.reveal`` shows them."""
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """A question with its secret parts."""
+
+    value: Any = field(repr=False)
+    default: Any = field(repr=False)
+    """The default answer; None also when it has none."""
+    response: Any = field(repr=False)
+    """The answer, without the secret parts for a caller who may not see those of the answer."""
+    entry: TrailEntry
+    """The entry in the trail that says who has seen what."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +161,8 @@ def _read_people(people: interrupt_pb2.People) -> People:
         requester=people.requester,
         not_contributor=people.not_contributor,
         delegable=people.delegable,
+        reveal_users=tuple(people.reveal.users),
+        reveal_groups=tuple(people.reveal.groups),
     )
 
 
@@ -194,6 +213,17 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
         differs=tuple(question.differs),
         etag=question.etag,
         seen=question.seen,
+        secret=tuple(question.secret),
+    )
+
+
+def read_revealed(revealed: ins.RevealInterruptResponse) -> Revealed:
+    """A question of the server with its secret parts."""
+    return Revealed(
+        value=read_value(revealed, "value"),
+        default=read_value(revealed, "default_response"),
+        response=read_value(revealed, "response"),
+        entry=read_entry(revealed.entry),
     )
 
 

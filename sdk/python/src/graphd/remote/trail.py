@@ -20,7 +20,7 @@ class TrailEntry:
     time: datetime.datetime | None
     kind: str
     """asked, claimed, released, changed, commented, voted, answered, used, reminded, escalated, expired, cancelled,
-    superseded or copied."""
+    superseded, copied, retracted, delegated or revealed."""
     principal: str
     """The caller; "" for what the server or the node did."""
     note: str
@@ -38,7 +38,7 @@ class TrailEntry:
     priority: str
     """The new one; "" when it stays."""
     fields: tuple[str, ...]
-    """What was changed: assignees, expire_time, claimed_by."""
+    """What was changed: assignees, expire_time, claimed_by; or the JSON pointers of what was shown."""
     assignees: tuple[str, ...]
     until: datetime.datetime | None
     """The end of a claim, or the changed expiry."""

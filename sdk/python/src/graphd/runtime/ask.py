@@ -12,6 +12,7 @@ from graphd.runtime.drift import Drift, check_drift
 from graphd.runtime.effect import call_effect
 from graphd.runtime.replay import Answer, Question
 from graphd.runtime.response_schema import RefusedAnswer, ResponseSchema, read_response_schema
+from graphd.runtime.secret import check_secret
 from graphd.runtime.task import CurrentTask, current_scope, required_task
 from graphd.values.command import Interrupt
 from graphd.values.people import People
@@ -39,6 +40,7 @@ def interrupt(
     undo: float | timedelta | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
+    secret: Sequence[str] = (),
 ) -> T: ...
 
 
@@ -61,6 +63,7 @@ def interrupt(
     undo: float | timedelta | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
+    secret: Sequence[str] = (),
 ) -> Any: ...
 
 
@@ -82,6 +85,7 @@ def interrupt(
     undo: float | timedelta | None = None,
     drift: Drift | None = None,
     drift_ignore: Sequence[str] = (),
+    secret: Sequence[str] = (),
 ) -> Any:
     """Asks a person, and returns the answer once there is one.
 
@@ -112,6 +116,11 @@ def interrupt(
     differ: JSON pointers into the value, ``"message"``, ``"schema"``,
     ``"value"``. Use memo for what may change, like prices and times.
 
+    ``secret`` names parts of the value and of the answer that not everybody sees: JSON pointers into both, like
+    ``"/card"``, or ``""`` for the whole. Clients see ``{"__redacted__": true}`` in their place, and ``inbox.reveal``
+    shows them to who may see them, with an entry in the trail. The node gets the whole answer. ``message`` and
+    ``response_schema`` are shown as they are. A server without encryption keys fails the node.
+
     Raises InterruptDismissed or InterruptExpired when no answer will come, TypeError
     for a ``response_schema`` that has no JSON Schema, and ValueError for a ``default``
     that it refuses.
@@ -121,8 +130,9 @@ def interrupt(
         raise TypeError("interrupt() takes response_schema or schema, which is its older name, not both")
     check_priority(priority)
     wanted = read_response_schema(schema if response_schema is None else response_schema)
+    pointers = check_secret(secret)
     if on_expiry == "resume_default":
-        _check_default(wanted, default)
+        _check_default(wanted, default, pointers)
     options = {
         "reason": reason,
         "message": message,
@@ -137,6 +147,7 @@ def interrupt(
         "undo": undo,
         "drift": drift,
         "drift_ignore": check_drift(drift, drift_ignore),
+        "secret": pointers,
     }
     answer = _ask(task, key, value, options)
     while True:
@@ -146,10 +157,15 @@ def interrupt(
             answer = _ask(task, key, value, _explain(options, refused), refused)
 
 
-def _check_default(wanted: ResponseSchema, default: Any) -> None:
+_NOT_SHOWN = "why is not shown, because it has secret parts"
+
+
+def _check_default(wanted: ResponseSchema, default: Any, secret: Sequence[str]) -> None:
     try:
         wanted.read_answer(default)
     except RefusedAnswer as refused:  # it would be refused, and asked anew, each time the question expires
+        if secret:
+            raise ValueError(f"interrupt(): default is no answer, response_schema refuses it; {_NOT_SHOWN}") from None
         raise ValueError(f"interrupt(): default is no answer, response_schema refuses it: {refused}") from refused.error
 
 
@@ -159,7 +175,7 @@ def _ask(
     """The answer to the next question; leaves the node when there is none yet."""
     outcome = task.replay.ask_question(current_scope(), key, value, options)
     if not isinstance(outcome, Question):
-        return _use_answer(outcome, value)
+        return _use_answer(outcome, "a question with secret parts" if options["secret"] else repr(value))
     if refused is not None:
         task.refused.append(refused.error)
     raise GraphInterrupt((question_of(outcome),))
@@ -167,7 +183,7 @@ def _ask(
 
 def _explain(options: Mapping[str, Any], refused: RefusedAnswer) -> dict[str, Any]:
     """The options of a question that is asked anew because its answer was refused."""
-    why = f"the last answer was refused: {refused}"
+    why = f"the last answer was refused: {_NOT_SHOWN if options['secret'] else refused}"
     message = f"{options['message']}\n{why}" if options["message"] else why
     # The text of the refusal may be another one with another pydantic.
     return {**options, "message": message, "drift_ignore": (*options["drift_ignore"], "message")}
@@ -178,11 +194,11 @@ def question_of(question: Question) -> Interrupt[Any]:
     return Interrupt(value=question.value, response_schema=question.options.get("schema"))
 
 
-def _use_answer(answer: Answer, question: Any) -> Any:
+def _use_answer(answer: Answer, question: str) -> Any:
     if answer.dismissed is not None:
         raise InterruptDismissed(answer.dismissed)
     if answer.expired:
-        raise InterruptExpired(f"no answer came in time: {question!r}")
+        raise InterruptExpired(f"no answer came in time: {question}")
     return answer.value
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from graphd import codec
+from graphd.runtime.secret import hide_parts
 
 Drift = Literal["fail", "ask_again", "accept"]
 DRIFTS: tuple[Drift, ...] = ("fail", "ask_again", "accept")
@@ -45,18 +46,32 @@ def check_drift(drift: str | None, ignore: Iterable[str]) -> tuple[str, ...]:
     return parts
 
 
-def digest_question(value: Any, message: str, schema: Any, ignore: Sequence[str]) -> str:
+def digest_question(value: Any, message: str, schema: Any, ignore: Sequence[str], secret: Sequence[str] = ()) -> str:
     """The digest of what a question with this value shows."""
     text = codec.dumps(value)
-    return digest_json(text, message, None if schema is None else codec.dumps(schema), ignore)
+    return digest_json(text, message, None if schema is None else codec.dumps(schema), ignore, secret)
 
 
-def digest_json(value: str, message: str, schema: str | None, ignore: Sequence[str]) -> str:
+def digest_json(value: str, message: str, schema: str | None, ignore: Sequence[str], secret: Sequence[str] = ()) -> str:
     """The same of the JSON texts."""
-    return hashlib.sha256(canonical_form(value, message, schema, ignore).encode()).hexdigest()
+    return hashlib.sha256(canonical_form(value, message, schema, ignore, secret).encode()).hexdigest()
 
 
-def canonical_form(value: str, message: str, schema: str | None, ignore: Sequence[str]) -> str:
+def digest_secrets(question_id: str, value: Any, ignore: Sequence[str], secret: Sequence[str]) -> str:
+    """The digest of a value with its secret parts, for the question of an id; empty when nothing in it is secret."""
+    return digest_secret_json(question_id, codec.dumps(value), ignore, secret) if secret else ""
+
+
+def digest_secret_json(question_id: str, value: str, ignore: Sequence[str], secret: Sequence[str]) -> str:
+    """The same of the JSON text."""
+    if not hide_parts(_parse_json(value), secret)[1]:
+        return ""
+    return hashlib.sha256(f"{question_id}\n{canonical_form(value, '', None, ignore)}".encode()).hexdigest()
+
+
+def canonical_form(
+    value: str, message: str, schema: str | None, ignore: Sequence[str], secret: Sequence[str] = ()
+) -> str:
     """What the question shows, without the parts that may differ, in its form."""
     parts: dict[str, Any] = {}
     if "message" not in ignore:
@@ -64,7 +79,7 @@ def canonical_form(value: str, message: str, schema: str | None, ignore: Sequenc
     if schema is not None and "schema" not in ignore:
         parts["schema"] = _parse_json(schema)
     if "value" not in ignore:
-        read = _parse_json(value)
+        read, _ = hide_parts(_parse_json(value), secret)
         for pointer in ignore:
             if pointer.startswith("/"):
                 _remove_path(read, [t.replace("~1", "/").replace("~0", "~") for t in pointer[1:].split("/")])

@@ -37,6 +37,9 @@ class Answer:
     expired: bool = False
     seen: str = ""
     """Digest of what was shown; empty from a server of an earlier version, which compares nothing."""
+    question_id: str = ""
+    secret_seen: str = ""
+    """Digest of the question's value with its secret parts; empty when nothing in it is secret."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,23 @@ class Question:
     def compute_digest(self, ignore: Sequence[str]) -> str:
         """The digest of what it shows, without the parts that may differ."""
         parts = (*ignore, *(self.options.get("drift_ignore") or ()))
-        return drift.digest_question(self.value, self.options.get("message") or "", self.options.get("schema"), parts)
+        message, schema = self.options.get("message") or "", self.options.get("schema")
+        return drift.digest_question(self.value, message, schema, parts, self.secret)
+
+    def compute_secret_digest(self, question_id: str, ignore: Sequence[str]) -> str:
+        """The digest of its value with the secret parts; empty when nothing in it is secret."""
+        parts = (*ignore, *(self.options.get("drift_ignore") or ()))
+        return drift.digest_secrets(question_id, self.value, parts, self.secret)
+
+    @property
+    def secret(self) -> Sequence[str]:
+        """Pointers to the parts of the value and the answer that not everybody sees."""
+        return self.options.get("secret") or ()
 
     def shows_same(self, other: Question) -> bool:
         """Whether a person would see the same."""
-        return self.compute_digest(()) == other.compute_digest(())
+        mine, theirs = self.compute_digest(()), other.compute_digest(())
+        return mine == theirs and self.compute_secret_digest("", ()) == other.compute_secret_digest("", ())
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,7 @@ class UsedAnswer:
     seen: str
     asked: Question | None
     """Set when something else was shown, and the program accepts that."""
+    secret_seen: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,11 +183,13 @@ class Replay:
         if not known.seen:
             return True
         seen = question.compute_digest(self._rules.drift_ignore)
+        secret_seen = question.compute_secret_digest(known.question_id, self._rules.drift_ignore)
+        same = seen == known.seen and secret_seen == known.secret_seen
         accepted = (question.options.get("drift") or self._rules.drift) == "accept"
-        if seen != known.seen and not accepted:
+        if not same and not accepted:
             return False
         if all(used.place != question.place for used in self.used):  # a task that is tried again uses it again
-            self.used.append(UsedAnswer(question.place, seen, None if seen == known.seen else question))
+            self.used.append(UsedAnswer(question.place, seen, None if same else question, secret_seen))
         return True
 
     def look_up_memo(self, scope: str, key: str) -> tuple[Place, bool, Any]:

@@ -34,9 +34,12 @@ class People:
     """Who has edited the state since the run began may not answer."""
     delegable: bool = False
     """Those who may answer may name another user who answers in their place: ``inbox.delegate``."""
+    reveal_users: Sequence[str] = ()
+    """Who may see the secret parts: these users, and members of ``reveal_groups``. Without both, who may answer."""
+    reveal_groups: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name in ("users", "groups"):
+        for name in ("users", "groups", "reveal_users", "reveal_groups"):
             given = getattr(self, name)
             if isinstance(given, str):
                 raise TypeError(f"{name} is {given!r}: want a list of names, like {name}=[{given!r}]")

@@ -46,12 +46,15 @@ def build_replay(journal: pb.Journal) -> Replay:
 
 
 def _read_answer(answer: pb.Answer) -> Answer:
-    match answer.WhichOneof("outcome"):
-        case "value":
-            return Answer(codec.value_of(answer.value), seen=answer.seen)
-        case "dismissed":
-            return Answer(dismissed=answer.dismissed.reason, seen=answer.seen)
-    return Answer(expired=True, seen=answer.seen)
+    kind = answer.WhichOneof("outcome")
+    return Answer(
+        value=codec.value_of(answer.value) if kind == "value" else None,
+        dismissed=answer.dismissed.reason if kind == "dismissed" else None,
+        expired=kind not in ("value", "dismissed"),
+        seen=answer.seen,
+        question_id=answer.interrupt_id,
+        secret_seen=answer.secret_seen,
+    )
 
 
 def read_failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:

@@ -166,6 +166,7 @@ def _build_ask(question: Question) -> pb.Ask:
         assignees=options.get("assignees") or (),
         drift=_DRIFT[options.get("drift")],
         drift_ignore=options.get("drift_ignore") or (),
+        secret=question.secret,
     )
     if (people := options.get("people")) is not None:
         ask.people.CopyFrom(_build_people(people))
@@ -199,7 +200,14 @@ def _build_people(people: People) -> interrupt_pb2.People:
         requester=people.requester,
         not_contributor=people.not_contributor,
         delegable=people.delegable,
+        reveal=_build_revealers(people),
     )
+
+
+def _build_revealers(people: People) -> interrupt_pb2.Audience | None:
+    if not people.reveal_users and not people.reveal_groups:
+        return None
+    return interrupt_pb2.Audience(users=people.reveal_users, groups=people.reveal_groups)
 
 
 def _build_step(step: Step) -> interrupt_pb2.Step:
@@ -218,6 +226,7 @@ def build_used_answers(answers: Iterable[UsedAnswer]) -> list[pb.UsedAnswer]:
             key=u.place.key,
             index=u.place.index,
             seen=u.seen,
+            secret_seen=u.secret_seen,
             asked=None if u.asked is None else _build_ask(u.asked),
         )
         for u in answers
