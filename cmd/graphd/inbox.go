@@ -39,7 +39,7 @@ enough where a command takes one.`,
 	p.registerQuestionFlags(cmd, &o.Questions)
 	cmd.AddCommand(
 		p.inboxShowCommand(), p.inboxTakeCommand(), p.inboxGiveCommand(), p.inboxCommentCommand(), p.inboxAssignCommand(), p.inboxDelegateCommand(),
-		p.inboxExtendCommand(), p.inboxTrailCommand(), p.inboxUndoCommand(), p.inboxAnswerCommand(),
+		p.inboxExtendCommand(), p.inboxTrailCommand(), p.inboxUndoCommand(), p.inboxRevealCommand(), p.inboxAnswerCommand(),
 	)
 	return cmd
 }

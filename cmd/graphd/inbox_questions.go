@@ -127,6 +127,23 @@ waits, and the question is open again afterwards. An answer in effect can't be t
 	return cmd
 }
 
+func (p *program) inboxRevealCommand() *cobra.Command {
+	var note string
+	var pointers []string
+	cmd := p.questionCommand("reveal THREAD", "Show the secret parts of a question, and record that you have seen them",
+		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
+			return s.RevealQuestion(cmd.Context(), name, pointers, note)
+		})
+	cmd.Long = `Show the secret parts of a question, and record that you have seen them.
+
+The question says who may see them, or else it is who may answer; those see of the answer only their own. Each call has
+an entry in the trail of the question.`
+	cmd.Example = "  graphd inbox reveal ticket-1 --note 'to compare the card with the form'"
+	cmd.Flags().StringVar(&note, "note", "", "why, for the trail")
+	cmd.Flags().StringArrayVar(&pointers, "part", nil, "JSON pointer to one of the parts, like /card; may be repeated (default: all)")
+	return cmd
+}
+
 func (p *program) inboxTrailCommand() *cobra.Command {
 	var verify bool
 	cmd := p.questionCommand("trail THREAD", "Show what happened to a question: who asked, voted, answered or said something",

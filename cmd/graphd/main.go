@@ -38,6 +38,7 @@ func runProgram() int {
 			HasColor:   isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 			Columns:    countColumns(os.Stdout),
 			Edit:       edit.editText,
+			ReadHidden: readHiddenLine,
 		},
 		isErrTerminal: isTerminal(os.Stderr),
 		getenv:        os.Getenv,

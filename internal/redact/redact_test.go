@@ -75,7 +75,8 @@ func TestRestoreAt(t *testing.T) {
 	require.NoError(t, err)
 	some, err := hidden.RestoreAt(shown, []string{"/b"})
 	require.NoError(t, err)
-	require.Equal(t, `{"a":{"__redacted__": true},"b":2}`, string(some))
+	const want payload.JSON = `{"a":{"__redacted__": true},"b":2}`
+	require.Equal(t, want, some)
 }
 
 func TestCheckPointers(t *testing.T) {

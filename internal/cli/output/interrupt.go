@@ -33,7 +33,7 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {
 		if call, ok := form.ParseToolCall(q); ok {
 			p.printToolCall("    ", call)
-		} else if list := jsontext.SplitObject(v.GetJson()); len(list) > 0 {
+		} else if list := jsontext.SplitObject(v.GetJson()); len(list) > 0 && !isRedacted(v.GetJson()) {
 			p.PrintMembers("    ", list)
 		} else {
 			p.PrintLine("    %s  %s", p.Colorize(cyan, "value"), p.formatValue("      ", v.GetJson()))

@@ -42,6 +42,9 @@ type IO struct {
 	Columns int
 	// Edit lets a person change a text in an editor; nil where there is none.
 	Edit func(ctx context.Context, text string) (string, error)
+	// ReadHidden reads a line from the terminal without showing what is typed; nil where it is always
+	// shown.
+	ReadHidden func(ctx context.Context) (string, error)
 }
 
 // Output is the output of a command and its format.

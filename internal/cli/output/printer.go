@@ -168,6 +168,13 @@ func (p *Printer) PrintMembers(indent string, list []jsontext.Member) {
 // of its own, broken only where necessary.
 func (*Printer) formatValue(indent, value string) SafeText {
 	short := visible.JSON(jsontext.CompactText(value))
+	if strings.Contains(short, redactedJSON) {
+		short = strings.ReplaceAll(short, redactedJSON, secretText)
+		if fitsLine(indent, short) {
+			return SafeText(short)
+		}
+		return SafeText("\n" + indent + short)
+	}
 	if !json.Valid([]byte(short)) {
 		return MakeSafe(short)
 	}
@@ -176,6 +183,16 @@ func (*Printer) formatValue(indent, value string) SafeText {
 	}
 	return SafeText("\n" + indent + visible.JSON(breakValue(indent, short)))
 }
+
+// redactedJSON stands in a value in the place of a part that is not shown; secretText is what people
+// see in its place. In a string of JSON its quotes would be escaped.
+const (
+	redactedJSON = `{"__redacted__":true}`
+	secretText   = "(secret)"
+)
+
+// isRedacted reports whether a value is secret as a whole.
+func isRedacted(value string) bool { return jsontext.CompactText(value) == redactedJSON }
 
 // textWidth returns the number of columns of a text without colours.
 func textWidth(t SafeText) int { return countColumns(string(t)) }

@@ -63,6 +63,7 @@ func (p *Printer) listFacts(q *graphdv1.Interrupt, now time.Time) []fact {
 		{"assigned to", MakeSafe(strings.Join(q.GetAssignees(), ", "))},
 		{"for", MakeSafe(describeAudience(q.GetPeople()))},
 		{"policy", MakeSafe(describePolicy(q))},
+		{"secret", describeSecret(q)},
 		{"taken by", ""},
 		{"due", formatMoment(q.GetDueTime(), now)},
 		{"answered", ""},
@@ -91,6 +92,20 @@ func describeAudience(people *graphdv1.People) string {
 		words = append(words, "members of "+strings.Join(list, ", "))
 	}
 	return strings.Join(words, "; ")
+}
+
+// describeSecret names the secret parts, and who may see them.
+func describeSecret(q *graphdv1.Interrupt) SafeText {
+	if len(q.GetSecret()) == 0 {
+		return ""
+	}
+	parts := make([]string, len(q.GetSecret()))
+	for i, pointer := range q.GetSecret() {
+		parts[i] = cmp.Or(pointer, "the whole")
+	}
+	reveal := q.GetPeople().GetReveal()
+	who := describeAudience(&graphdv1.People{Users: reveal.GetUsers(), Groups: reveal.GetGroups()})
+	return MakeSafe(strings.Join(parts, ", ") + "; for " + cmp.Or(who, "those who may answer"))
 }
 
 // describePolicy says how many must agree, when they do, and who must not answer.
@@ -131,7 +146,7 @@ func (p *Printer) printQuestionValue(q *graphdv1.Interrupt) {
 		p.printToolCall("  ", call)
 		return
 	}
-	if list := jsontext.SplitObject(v.GetJson()); len(list) > 0 {
+	if list := jsontext.SplitObject(v.GetJson()); len(list) > 0 && !isRedacted(v.GetJson()) {
 		p.printHeading("value")
 		p.PrintMembers("    ", list)
 		return
@@ -215,4 +230,18 @@ func (p *Printer) describeExpiry(q *graphdv1.Interrupt) SafeText {
 	default:
 		return "the question stays open"
 	}
+}
+
+// PrintRevealed prints a question with its secret parts.
+func (p *Printer) PrintRevealed(r *graphdv1.RevealInterruptResponse) {
+	for _, part := range []struct {
+		name  string
+		value *graphdv1.Payload
+	}{{"value", r.GetValue()}, {"default answer", r.GetDefaultResponse()}, {"answered", r.GetResponse()}} {
+		if part.value == nil {
+			continue
+		}
+		p.PrintLine("%s  %s", p.Colorize(cyan, part.name), p.formatValue("  ", part.value.GetJson()))
+	}
+	p.PrintLine("%s", p.Colorize(Dim, "entry "+FormatInteger(r.GetEntry().GetNumber())+" of the trail says that you have seen it"))
 }

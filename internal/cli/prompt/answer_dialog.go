@@ -126,7 +126,7 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 			at++
 			continue
 		}
-		line, err := d.promptLine(ctx, d.describeField(i))
+		line, err := d.promptField(ctx, i)
 		if err != nil {
 			return "", err
 		}
@@ -188,7 +188,11 @@ func (d *answerDialog) isWholeAnswer(i int, line string) bool {
 // askWhole asks for the whole answer as JSON.
 func (d *answerDialog) askWhole(ctx context.Context) (string, error) {
 	for {
-		line, err := d.promptLine(ctx, "  answer (JSON, like "+d.form.ExampleText()+")> ")
+		ask := d.promptLine
+		if len(d.secret) > 0 {
+			ask = d.promptHidden
+		}
+		line, err := ask(ctx, "  answer (JSON, like "+d.form.ExampleText()+")> ")
 		if err != nil {
 			return "", err
 		}

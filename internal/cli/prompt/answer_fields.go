@@ -20,8 +20,9 @@ type answerFields struct {
 type answerField struct {
 	form.Field
 
-	path   string // "args.amount"
-	parent int    // the object that it is in, topLevel = the answer
+	path    string // "args.amount"
+	pointer string // "/args/amount"
+	parent  int    // the object that it is in, topLevel = the answer
 	// value is JSON, "" = none. That of an object has only what none of its fields has.
 	value         string
 	isByParts     bool // it is an object that is asked for by its own fields
@@ -58,8 +59,9 @@ func (a *answerFields) addFields(f form.Form, parent, nesting int) {
 
 func (a *answerFields) addField(field form.Field, parent, nesting int) int {
 	added := answerField{Field: field, path: field.Name, parent: parent}
+	added.pointer = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field.Name)
 	if parent != topLevel {
-		added.path = a.list[parent].path + "." + field.Name
+		added.path, added.pointer = a.list[parent].path+"."+field.Name, a.list[parent].pointer+added.pointer
 		if value, ok := jsontext.MembersByKey(a.list[parent].Default)[field.Name]; ok {
 			added.Default = value
 		}

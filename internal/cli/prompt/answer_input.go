@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
@@ -26,6 +27,11 @@ func (d *answerDialog) describeField(i int) string {
 		name += ", optional"
 	}
 	current := d.currentValue(i)
+	if d.isSecret(i) {
+		if name += ", secret"; current != "" {
+			current = secretText
+		}
+	}
 	if text, ok := jsontext.UnquoteString(current); ok && text != "" {
 		first, further, _ := strings.Cut(text, "\n")
 		if current = first; further != "" {
@@ -104,6 +110,9 @@ func (d *answerDialog) takeField(ctx context.Context, i int, line string) error 
 		if err != nil && field.isByParts {
 			return errNoObject
 		}
+		if err != nil && d.isSecret(i) {
+			return errSecretInput
+		}
 		if err != nil {
 			return err
 		}
@@ -140,7 +149,11 @@ func (d *answerDialog) storeField(ctx context.Context, i int, value string) erro
 		if field.isByParts && jsontext.SplitObject(value) == nil {
 			return errNoObject
 		}
-		for _, v := range d.findViolations(ctx, field.Form, value) {
+		wrong := d.findViolations(ctx, field.Form, value)
+		if d.isSecret(i) {
+			wrong = runtime.HideViolations(wrong, []string{""})
+		}
+		for _, v := range wrong {
 			return fmt.Errorf("%s", strings.TrimSpace(strings.TrimPrefix(v.Field, "/")+" "+v.Description))
 		}
 	}

@@ -12,24 +12,25 @@ import (
 type answerRow struct {
 	path, value string
 	form        form.Form
+	isSecret    bool
 }
 
 // listRows returns the values of an answer in their order. An object has a row only for what
 // none of its fields has, or where it is empty.
-func (a *answerFields) listRows() []answerRow {
+func (d *answerDialog) listRows() []answerRow {
 	var rows []answerRow
-	for i, field := range a.list {
+	for i, field := range d.list {
 		switch {
-		case !a.isOffered(i):
+		case !d.isOffered(i):
 		case field.isByParts:
-			if a.isFilledIn(i) && a.joinObject(i) == "{}" {
+			if d.isFilledIn(i) && d.joinObject(i) == "{}" {
 				rows = append(rows, answerRow{path: field.path, value: "{}"})
 			}
 			for _, m := range jsontext.SplitObject(field.value) {
-				rows = append(rows, answerRow{path: field.path + "." + m.Key, value: m.Value})
+				rows = append(rows, answerRow{path: field.path + "." + m.Key, value: m.Value, isSecret: d.isSecret(i)})
 			}
 		case field.value != "":
-			rows = append(rows, answerRow{field.path, field.value, field.Form})
+			rows = append(rows, answerRow{field.path, field.value, field.Form, d.isSecret(i)})
 		}
 	}
 	return rows
@@ -58,6 +59,9 @@ func (d *answerDialog) printRow(row answerRow, widest int) {
 	isWord := row.form.IsText() || row.form.HasChoices()
 	if plain, ok := jsontext.UnquoteString(row.value); ok && plain != "" && isWord {
 		text = plain
+	}
+	if row.isSecret {
+		text = secretText
 	}
 	name := "    " + row.path + strings.Repeat(" ", widest-len(row.path))
 	if !strings.Contains(text, "\n") {

@@ -28,11 +28,14 @@ type Prompter struct {
 	in      *bufio.Reader
 	edit    func(ctx context.Context, text string) (string, error) // nil = there is no editor
 	schemas *schema.Checker
+
+	readHidden func(ctx context.Context) (string, error) // nil = what is typed is always shown
+	secret     []string                                  // pointers to secret parts of the answer that is asked for
 }
 
 // NewPrompter makes a prompter that prints with p and reads what a person types.
 func NewPrompter(p *output.Printer, from output.IO) *Prompter {
-	return &Prompter{Printer: p, in: bufio.NewReader(from.In), edit: from.Edit, schemas: schema.New(schema.Limits{})}
+	return &Prompter{Printer: p, in: bufio.NewReader(from.In), edit: from.Edit, readHidden: from.ReadHidden, schemas: schema.New(schema.Limits{})}
 }
 
 // AskInterrupt shows a question and asks for its answer. Errors: those of ReadAnswer.
@@ -44,6 +47,8 @@ func (p *Prompter) AskInterrupt(ctx context.Context, q *graphdv1.Interrupt) (str
 // ReadAnswerTo asks for the answer to a question that was shown. The fields of a decision
 // about the call of a tool begin with the arguments of the call. Errors: those of ReadAnswer.
 func (p *Prompter) ReadAnswerTo(ctx context.Context, q *graphdv1.Interrupt) (string, error) {
+	p.secret = q.GetSecret()
+	defer func() { p.secret = nil }()
 	f := form.ParseSchema(q.GetResponseSchema().GetJson())
 	call, ok := form.ParseToolCall(q)
 	if !ok || len(f.Fields()) == 0 {
@@ -67,7 +72,11 @@ func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) 
 func (p *Prompter) readValue(ctx context.Context, f form.Form) (string, error) {
 	draft := ""
 	for {
-		line, err := p.promptLine(ctx, describePrompt("answer", f, ""))
+		ask := p.promptLine
+		if len(p.secret) > 0 {
+			ask = p.promptHidden
+		}
+		line, err := ask(ctx, describePrompt("answer", f, ""))
 		if err != nil {
 			return "", err
 		}
@@ -87,7 +96,9 @@ func (p *Prompter) readValue(ctx context.Context, f form.Form) (string, error) {
 		case strings.HasPrefix(line, ":"):
 			err = unknownCommandError(line)
 		default:
-			text, isLiteral, err = parseTyped(f, line)
+			if text, isLiteral, err = parseTyped(f, line); err != nil && len(p.secret) > 0 {
+				err = errSecretInput
+			}
 		}
 		if err != nil {
 			p.PrintLine("  %v", err)
@@ -123,7 +134,7 @@ func (p *Prompter) checkAndConfirm(ctx context.Context, f form.Form, answer stri
 
 // confirmSending shows an answer on one line and asks whether to send it.
 func (p *Prompter) confirmSending(ctx context.Context, answer string) (bool, error) {
-	return p.askConfirmation(ctx, "  send "+answer+"? [y/n] ")
+	return p.askConfirmation(ctx, "  send "+p.showAnswer(answer)+"? [y/n] ")
 }
 
 // askConfirmation asks until there is a yes or a no: the rest of a text that was pasted is neither.
@@ -148,6 +159,9 @@ func (p *Prompter) askConfirmation(ctx context.Context, question string) (bool, 
 func (p *Prompter) editDraft(ctx context.Context, draft string) (string, error) {
 	if p.edit == nil {
 		return draft, errors.New("there is no editor here")
+	}
+	if len(p.secret) > 0 {
+		return draft, errSecretInEditor
 	}
 	text, err := p.edit(ctx, draft)
 	if err != nil {
@@ -213,7 +227,7 @@ func (p *Prompter) findViolations(ctx context.Context, f form.Form, answer strin
 }
 
 func (p *Prompter) printViolations(wrong []runtime.Violation) {
-	for _, v := range wrong {
+	for _, v := range p.hideViolations(wrong) {
 		p.PrintLine("  %s", strings.TrimSpace(strings.TrimPrefix(v.Field, "/")+" "+v.Description))
 	}
 }

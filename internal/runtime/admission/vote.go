@@ -16,7 +16,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
-// castVote counts an answer, which is also given with its secret parts apart, as the vote of its caller, and adds it to the question. Without
+// castVote counts an answer as the vote of its caller, and adds it to the question. The answer
+// is also given with its secret parts apart. Without
 // a policy each answer decides, and the question has no votes. Errors: ACCESS_DENIED with the
 // rule that refuses the caller, INVALID_FIELD for an answer of which the policy can't say
 // whether it agrees, and PAYLOAD_TOO_LARGE.

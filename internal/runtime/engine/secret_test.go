@@ -84,7 +84,7 @@ func newSecretCase(t *testing.T, ask pregel.Ask) *secretCase {
 		nodes: &nodeExecutor{funcs: map[string]nodeFunc{"pay": secretNode(ask, &c.given)}},
 	}
 	f.compileGraph(chainSpec("g", []graph.ChannelSpec{{Name: "paid"}}, "pay"))
-	f.engine = engine.New(context.Background(), f.store, f.graphs, f.nodes, schema.New(schema.Limits{}), f.opts)
+	startWithSchemas(f)
 	t.Cleanup(func() { closeEngine(t, f.engine) })
 	run := f.beginAndWait(runtime.StartRequest{
 		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: "{}"}, By: runtime.Actor{Name: "eva"},
@@ -92,6 +92,11 @@ func newSecretCase(t *testing.T, ask pregel.Ask) *secretCase {
 	require.Equal(t, checkpoint.RunInterrupted, run.State, "%+v", run.Failure)
 	c.voteCase = &voteCase{fixture: f}
 	return c
+}
+
+// startWithSchemas starts an engine that checks answers against their schemas.
+func startWithSchemas(f *fixture) {
+	f.engine = engine.New(context.Background(), f.store, f.graphs, f.nodes, schema.New(schema.Limits{}), f.opts)
 }
 
 func (c *secretCase) reveal(who string, pointers ...string) (runtime.Revealed, error) {
@@ -139,7 +144,8 @@ func (c *secretCase) requireHidden() {
 func TestSecretParts(t *testing.T) {
 	c := newSecretCase(t, newSecretAsk())
 	q := c.question()
-	require.Equal(t, `{"card": {"__redacted__": true}, "amount": 9007199254740993}`, string(q.Value))
+	const shown payload.JSON = `{"card": {"__redacted__": true}, "amount": 9007199254740993}`
+	require.Equal(t, shown, q.Value)
 	require.Equal(t, payload.ShownDigest(payload.ShownParts("", q.Value, "", nil)), q.ShownDigest)
 	c.requireHidden()
 
@@ -147,7 +153,8 @@ func TestSecretParts(t *testing.T) {
 	require.Equal(t, checkpoint.RunSucceeded, run.State, "%+v", run.Failure)
 	require.Equal(t, []string{string(newSecretAnswer(answerSecret))}, c.given)
 	q = c.question()
-	require.Equal(t, `{"ok": true, "card": {"__redacted__": true}}`, string(q.Response))
+	const shownAnswer payload.JSON = `{"ok": true, "card": {"__redacted__": true}}`
+	require.Equal(t, shownAnswer, q.Response)
 	c.requireHidden()
 }
 
@@ -364,7 +371,7 @@ func TestAskWithSecretsIsRefused(t *testing.T) {
 				"pay": func(context.Context, *nodeCall) pregel.Result { return pregel.Result{Asks: []pregel.Ask{ask}} },
 			}}}
 			f.compileGraph(chainSpec("g", []graph.ChannelSpec{{Name: "paid"}}, "pay"))
-			f.engine = engine.New(context.Background(), f.store, f.graphs, f.nodes, schema.New(schema.Limits{}), f.opts)
+			startWithSchemas(f)
 			t.Cleanup(func() { closeEngine(t, f.engine) })
 			run := f.runToStop("t", "g", "{}")
 			require.Equal(t, checkpoint.RunFailed, run.State)

@@ -260,7 +260,7 @@ func askFromProto(v *Validator, at string, a *graphdv1.Ask) message.Ask {
 	return out
 }
 
-// hideSecrets takes the secret parts out of a question. A question whose pointers are wrong is refused.
+// hideSecrets takes the secret parts out of a question. Wrong pointers are violations.
 func hideSecrets(v *Validator, at string, a *message.Ask, pointers []string) {
 	problems := redact.CheckPointers(pointers)
 	for _, problem := range problems {
