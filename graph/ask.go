@@ -172,9 +172,10 @@ func WithUndo(d time.Duration) AskOption {
 }
 
 // Secret names parts of the payload and of the answer that not everybody sees: JSON pointers
-// into both, like "/card/number", or "" for the whole. Clients see {"__redacted__": true} in their place, and
-// who may see them asks for them, which is recorded. The function gets the whole answer. Message and
-// schema are shown as they are. A server without encryption keys fails the task.
+// into both, like "/card/number", or "" for the whole. Clients see {"__redacted__": true} in
+// their place, and who may see them asks for them, which is recorded. The function gets the
+// whole answer. Message and schema are shown as they are. A server without encryption keys
+// fails the task.
 func Secret(pointers ...string) AskOption {
 	return func(q *Question) error {
 		q.Secret = append(q.Secret, pointers...)

@@ -173,6 +173,8 @@ func (c *tenantClient) discussQuestion(id string, nextQuestion func() *graphdv1.
 	require.EqualValues(t, 5, nextQuestion().GetTrailSize())
 	_, err = c.DelegateInterrupt(ctx, &graphdv1.DelegateInterruptRequest{ThreadId: "t-new", InterruptId: id, To: "ben"})
 	require.NoError(t, err)
+	_, err = c.RevealInterrupt(ctx, &graphdv1.RevealInterruptRequest{ThreadId: "t-new", InterruptId: id})
+	require.ErrorContains(t, err, "has no secret parts")
 	open, err := c.RetractResponse(ctx, &graphdv1.RetractResponseRequest{ThreadId: "t-new", InterruptId: id})
 	require.NoError(t, err)
 	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, open.GetState())

@@ -144,8 +144,7 @@ func (c *secretCase) requireHidden() {
 func TestSecretParts(t *testing.T) {
 	c := newSecretCase(t, newSecretAsk())
 	q := c.question()
-	const shown payload.JSON = `{"card": {"__redacted__": true}, "amount": 9007199254740993}`
-	require.Equal(t, shown, q.Value)
+	require.Equal(t, []payload.JSON{`{"card": {"__redacted__": true}, "amount": 9007199254740993}`}, []payload.JSON{q.Value})
 	require.Equal(t, payload.ShownDigest(payload.ShownParts("", q.Value, "", nil)), q.ShownDigest)
 	c.requireHidden()
 
@@ -153,8 +152,7 @@ func TestSecretParts(t *testing.T) {
 	require.Equal(t, checkpoint.RunSucceeded, run.State, "%+v", run.Failure)
 	require.Equal(t, []string{string(newSecretAnswer(answerSecret))}, c.given)
 	q = c.question()
-	const shownAnswer payload.JSON = `{"ok": true, "card": {"__redacted__": true}}`
-	require.Equal(t, shownAnswer, q.Response)
+	require.Equal(t, []payload.JSON{`{"ok": true, "card": {"__redacted__": true}}`}, []payload.JSON{q.Response})
 	c.requireHidden()
 }
 
