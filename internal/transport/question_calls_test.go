@@ -114,6 +114,16 @@ func TestQuestionCalls(t *testing.T) {
 	_, err = c.DelegateInterrupt(ctx, &graphdv1.DelegateInterruptRequest{ThreadId: "t1", InterruptId: "i1"})
 	require.ErrorContains(t, err, "to")
 
+	revealed, err := c.RevealInterrupt(ctx, &graphdv1.RevealInterruptRequest{ThreadId: "t1", InterruptId: "i1", Pointers: []string{"/card"}, Note: "to check"})
+	require.NoError(t, err)
+	require.Equal(t, runtime.RevealRequest{Question: name, Pointers: []string{"/card"}, Note: "to check"}, e.lastRequest(t))
+	require.JSONEq(t, `"4111"`, revealed.GetValue().GetJson())
+	require.Nil(t, revealed.GetResponse())
+	for _, wrong := range [][]string{strings.Split(strings.Repeat("/x,", 17), ","), {strings.Repeat("x", 5000)}} {
+		_, err = c.RevealInterrupt(ctx, &graphdv1.RevealInterruptRequest{ThreadId: "t1", InterruptId: "i1", Pointers: wrong})
+		require.ErrorContains(t, err, "pointers")
+	}
+
 	_, err = c.RetractResponse(ctx, &graphdv1.RetractResponseRequest{ThreadId: "t1", InterruptId: "i1", Note: "a slip"})
 	require.NoError(t, err)
 	require.Equal(t, runtime.RetractRequest{Question: name, Note: "a slip"}, e.lastRequest(t))

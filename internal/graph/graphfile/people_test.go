@@ -21,6 +21,7 @@ nodes:
       message: "'Refund?'"
       people:
         PEOPLE
+      SECRET
 edges: [START -> review -> END]
 `
 
@@ -34,7 +35,17 @@ func TestPeople(t *testing.T) {
 		people  string
 		open    bool // the server knows no callers
 		problem string
+		secret  string
+		plain   bool // the server does not encrypt its records
 	}{
+		"secret parts":               {people: "reveal: {users: [ana], groups: [audit]}", secret: "secret: [/card, /owner/pin]"},
+		"the whole":                  {people: "groups: [finance]", secret: "secret: ['']"},
+		"no pointer":                 {people: "groups: [finance]", secret: "secret: [card]", problem: "line 9: nodes.review.ask.secret[0]: \"card\" is no JSON pointer"},
+		"an overlap":                 {people: "groups: [finance]", secret: "secret: [/a/b, /a]", problem: "nodes.review.ask.secret[1]"},
+		"no keys":                    {people: "groups: [finance]", secret: "secret: [/a]", plain: true, problem: "line 9: nodes.review.ask.secret: the store of the server is not encrypted"},
+		"nothing to reveal":          {people: "reveal: {users: [ana]}", problem: "line 8: nodes.review.ask.people.reveal: the question has no secret parts"},
+		"revealers of nobody known":  {people: "reveal: {users: [ana]}", secret: "secret: [/a]", open: true, problem: "does not know who calls"},
+		"a revealer twice":           {people: "reveal: {users: [ana, ana]}", secret: "secret: [/a]", problem: "nodes.review.ask.people.reveal.users[1]"},
 		"names":                      {people: "groups: [finance]\n        approvals: 2"},
 		"expressions":                {people: "users: \"['ana', state.team]\"\n        groups: state.team\n        requester: state.team"},
 		"a condition":                {people: "agree: answer.decision != 'rejected'", open: true},
@@ -53,11 +64,11 @@ func TestPeople(t *testing.T) {
 		"two of nobody known":        {people: "approvals: 2", open: true, problem: "does not know who calls"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := strings.Replace(askPeople, "PEOPLE", c.people, 1)
+			text := strings.NewReplacer("PEOPLE", c.people, "SECRET", c.secret).Replace(askPeople)
 			spec, positions, err := graphfile.Parse("refund.yaml", []byte(text))
 			if err == nil {
 				_, err = graph.Compile(spec, graph.Env{
-					Expressions: expressions, CheckCondition: conditions.Check, HasNoCallers: c.open, Line: positions.Line,
+					Expressions: expressions, CheckCondition: conditions.Check, HasNoCallers: c.open, HasNoKeys: c.plain, Line: positions.Line,
 				})
 			}
 			if c.problem == "" {
