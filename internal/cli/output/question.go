@@ -241,6 +241,11 @@ func (p *Printer) PrintRevealed(r *graphdv1.RevealInterruptResponse) {
 		if part.value == nil {
 			continue
 		}
+		if list := jsontext.SplitObject(part.value.GetJson()); len(list) > 0 && !isRedacted(part.value.GetJson()) {
+			p.PrintLine("%s", p.Colorize(cyan, part.name))
+			p.PrintMembers("  ", list)
+			continue
+		}
 		p.PrintLine("%s  %s", p.Colorize(cyan, part.name), p.formatValue("  ", part.value.GetJson()))
 	}
 	p.PrintLine("%s", p.Colorize(Dim, "entry "+FormatInteger(r.GetEntry().GetNumber())+" of the trail says that you have seen it"))

@@ -294,7 +294,7 @@ func (c *cluster) startEngine(s checkpoint.Store) *engine.Engine {
 	if opts.PollInterval == 0 {
 		opts.PollInterval = 100 * time.Millisecond // another process may drive what is followed here
 	}
-	opts.KnowsCallers = true
+	opts.KnowsCallers, opts.KeepsSecrets = true, true
 	e := engine.New(context.Background(), s, c.graphs, c.nodes, nil, opts)
 	c.engines = append(c.engines, e)
 	c.engine = e

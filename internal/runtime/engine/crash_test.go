@@ -70,8 +70,21 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 	both := func(_ context.Context, c *nodeCall) pregel.Result {
 		return logUpdate(c.askPeople(`"both?"`, &approval.Policy{Approvals: 2}))
 	}
+	secretive := func(_ context.Context, c *nodeCall) pregel.Result {
+		q := pregel.Ask{Value: `{"card":"4111"}`, Secret: []string{"/card", "/0/card"}}
+		if err := q.HideSecrets(); err != nil {
+			return failedResult(err.Error())
+		}
+		q.SetDriftDefaults(c.Graph.Spec)
+		for i := range c.Journal.Answers {
+			if a := &c.Journal.Answers[i]; a.Matches(&q) {
+				return logUpdate(string(a.Value))
+			}
+		}
+		return pregel.Result{Asks: []pregel.Ask{q}}
+	}
 	code := map[string]nodeFunc{
-		"both": both, "undoable": undoableNode(undoTime, nil), "slip": undoableNode(2*time.Minute, nil), "stepped": steppedNode, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
+		"secretive": secretive, "both": both, "undoable": undoableNode(undoTime, nil), "slip": undoableNode(2*time.Minute, nil), "stepped": steppedNode, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
 		"slow": slow, "ask": ask, "ask2": ask, "inner": ask, "pay": pay,
 		"broken": func(context.Context, *nodeCall) pregel.Result { return failedResult("broken") },
 		"twice": func(_ context.Context, c *nodeCall) pregel.Result {
@@ -296,6 +309,13 @@ func crashCases() []crashCase {
 			})
 			c.answerToEnd(r, 9)
 		}, false},
+		{"secret parts that are shown", singleSpec(parallelSpec("g", "secretive", "fast")), func(c *cluster) {
+			r := c.beginRun("r")
+			c.waitRun(r)
+			c.revealAll("secretive")
+			c.answerToEnd(r, 9)
+			c.revealAll("secretive")
+		}, false},
 		{"a question that nobody answers", singleSpec(parallelSpec("g", "stepped", "fast")), func(c *cluster) {
 			c.waitRun(c.beginRun("r"))
 			sleepVirtual(4 * time.Minute)
@@ -313,6 +333,25 @@ func crashCases() []crashCase {
 			}), 9)
 		}, false},
 	}
+}
+
+// revealAll reveals the question of a node. What is shown has its entry in the store.
+func (c *cluster) revealAll(node string) {
+	c.t.Helper()
+	ctx := context.Background()
+	list, err := c.store.Interrupts(ctx, checkpoint.InterruptQuery{Thread: "t", Node: node})
+	require.NoError(c.t, err)
+	var seen runtime.Revealed
+	c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) (err error) {
+		seen, err = e.RevealInterrupt(ctx, runtime.RevealRequest{Question: runtime.Question{Thread: "t", Interrupt: list[0].ID}, By: ben})
+		return err
+	})
+	require.Equal(c.t, payload.JSON(`{"card":"4111"}`), seen.Value)
+	stored, err := c.store.Interrupt(ctx, "t", list[0].ID)
+	require.NoError(c.t, err)
+	require.Contains(c.t, stored.Trail.Records, seen.Entry.Record)
+	_, err = stored.Trail.Entries()
+	require.NoError(c.t, err)
 }
 
 // runCase runs a crash case with a fault and returns its summary and the number of
