@@ -28,6 +28,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/identity/apikey"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/server"
 )
 
@@ -177,8 +178,8 @@ func (s *secretServer) readAll(t *testing.T, id string) {
 	check(changes.Recv())
 }
 
-// PP-34: a secret is in nothing that is shown and in nothing that is stored readably; the node gets it, and
-// who may see it, with one entry for each look.
+// PP-34: a secret is in nothing that is shown and in nothing that is stored readably; the node
+// gets it, and who may see it, with one entry for each look.
 func TestSecretPartsAreShownToNobodyElse(t *testing.T) {
 	folder, redis := t.TempDir(), redistest.Start(t)
 	for store, files := range map[string]string{
@@ -243,6 +244,8 @@ func TestSecretPartsAreShownToNobodyElse(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, string(audit), "InterruptService/RevealInterrupt")
 			requireAbsent(t, "audit", string(audit))
+			require.NotContains(t, string(audit), payload.CanonicalDigest(`{"card":"`+answerSecret+`"}`), "a digest tells what can be guessed")
+			require.Contains(t, string(audit), payload.CanonicalDigest(`{"card":{"__redacted__":true}}`))
 			dumped := commandRunner{}.runCommand(t, "store", "dump", "t", "--store", store, "--encryption-keys", filepath.Join(s.folder, "sealing"))
 			require.Equal(t, exit.CodeDone, dumped.code, dumped.err)
 			require.Contains(t, dumped.out, `"hidden":"(secret)"`)

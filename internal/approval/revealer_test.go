@@ -52,7 +52,7 @@ func TestCheckRevealer(t *testing.T) {
 // Votes that differ where it is secret are for different values.
 func TestVotesWithSecrets(t *testing.T) {
 	p := &approval.Policy{Approvals: 2}
-	vote := func(who string, hidden string) approval.Vote {
+	vote := func(who, hidden string) approval.Vote {
 		var b redact.Builder
 		b.Add("/card", payload.JSON(hidden))
 		return approval.Vote{Voter: who, Agrees: true, Value: `{"card":{"__redacted__": true}}`, Hidden: b.Parts()}

@@ -101,6 +101,10 @@ type ResumeRequest struct {
 	By        Actor
 	OnlyGraph *string   // that the thread must have, nil = any; see StartRequest
 	OnStart   StartHook // nil = the run is not followed from here
+	// OnQuestion is told of each question that is answered, with the pointers to its secret parts,
+	// before the answer is checked; "" is the only open one, when Single names none. nil = nobody
+	// asks.
+	OnQuestion func(interrupt string, secret []string)
 }
 
 // Started describes an accepted start or resume.

@@ -230,7 +230,8 @@ func (b *bulkAnswer) storeAnswer(ctx context.Context, target *wire.AnswerTarget)
 	answer.Interrupt, answer.Seen = target.Interrupt, target.Seen
 	_, err = b.engine.Resume(ctx, runtime.ResumeRequest{
 		Thread: target.Thread, Responses: []runtime.Response{answer}, By: b.by, OnlyGraph: only,
-		RequestID: b.requestID(target), Digest: wire.DigestForCaller(b.request.Digest, b.by.Name),
+		OnQuestion: func(interrupt string, secret []string) { interceptor.RecordQuestion(ctx, interrupt, secret) },
+		RequestID:  b.requestID(target), Digest: wire.DigestForCaller(b.request.Digest, b.by.Name),
 	})
 	return err
 }

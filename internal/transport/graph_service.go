@@ -123,6 +123,7 @@ func (s *graphService) resumeRun(
 		return nil, err
 	}
 	req.By, req.OnStart = interceptor.ActorOf(ctx), watch
+	req.OnQuestion = func(interrupt string, secret []string) { interceptor.RecordQuestion(ctx, interrupt, secret) }
 	req.Digest = wire.DigestForCaller(req.Digest, req.By.Name)
 	req.OnlyGraph = interceptor.OnlyGraphOf(ctx)
 	started, err := s.engine.Resume(ctx, req)

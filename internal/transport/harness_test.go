@@ -108,6 +108,13 @@ func (e *fakeEngine) Start(_ context.Context, req runtime.StartRequest) (*runtim
 }
 
 func (e *fakeEngine) Resume(_ context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
+	if req.OnQuestion != nil { // it belongs to the call
+		req.OnQuestion("", nil)
+		for i := range req.Responses {
+			req.OnQuestion(req.Responses[i].Interrupt, nil)
+		}
+		req.OnQuestion = nil
+	}
 	return e.started, e.recordRequest(req)
 }
 

@@ -143,6 +143,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
+	r.tellOfQuestion(&q)
 	switch q.State {
 	case checkpoint.InterruptOpen:
 		if !q.Expires.IsZero() && !q.Expires.After(r.opts.Now()) {
@@ -211,6 +212,17 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 		b.answered = append(b.answered, q)
 	}
 	return nil
+}
+
+// tellOfQuestion tells the caller which parts of the answer to an interrupt are secret.
+func (r *resumeCall) tellOfQuestion(q *checkpoint.Interrupt) {
+	if r.req.OnQuestion == nil {
+		return
+	}
+	r.req.OnQuestion(q.ID, q.Secret)
+	if r.req.Single != nil {
+		r.req.OnQuestion("", q.Secret)
+	}
 }
 
 // hasAnswer reports whether an interrupt has an answer already, secret parts included.

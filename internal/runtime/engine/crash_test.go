@@ -346,7 +346,7 @@ func (c *cluster) revealAll(node string) {
 		seen, err = e.RevealInterrupt(ctx, runtime.RevealRequest{Question: runtime.Question{Thread: "t", Interrupt: list[0].ID}, By: ben})
 		return err
 	})
-	require.Equal(c.t, payload.JSON(`{"card":"4111"}`), seen.Value)
+	require.Contains(c.t, string(seen.Value), "4111")
 	stored, err := c.store.Interrupt(ctx, "t", list[0].ID)
 	require.NoError(c.t, err)
 	require.Contains(c.t, stored.Trail.Records, seen.Entry.Record)

@@ -13,6 +13,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/audit"
+	"github.com/graphd-dev/graphd/internal/payload"
 )
 
 func value(text string) *graphdv1.Payload {
@@ -110,9 +111,32 @@ func describe(t *testing.T, method string, request, answer proto.Message, withDi
 	all, err := NewDescribers(Methods())
 	require.NoError(t, err)
 	var r audit.Record
-	all[method].Describe(&r, request, withDigests)
+	all[method].Describe(&r, request, withDigests, func(interrupt string) ([]string, bool) {
+		if interrupt == "secret" {
+			return []string{"/pin"}, true
+		}
+		return nil, interrupt != "unknown"
+	})
 	all[method].DescribeAnswer(&r, answer)
 	return r
+}
+
+// A record has the digest of what is shown of an answer, and none when it is not known what is secret.
+func TestDigestsOfSecretAnswers(t *testing.T) {
+	answer := func(interrupt, value string) *graphdv1.InterruptResponse {
+		return &graphdv1.InterruptResponse{InterruptId: interrupt, Outcome: &graphdv1.InterruptResponse_Value{
+			Value: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: value}},
+		}}
+	}
+	request := &graphdv1.ResumeRequest{Resume: &graphdv1.ResumeSpec{Responses: []*graphdv1.InterruptResponse{
+		answer("secret", `{"pin":1234}`), answer("secret", `{"pin":5678}`), answer("plain", `{"pin":1234}`), answer("unknown", `{"pin":1234}`), answer("secret", `{`),
+	}}}
+	q := describe(t, graphService+"Resume", request, nil, true).Questions
+	require.Equal(t, "canonical:"+payload.CanonicalDigest(`{"pin":{"__redacted__":true}}`), q[0].Value)
+	require.Equal(t, q[0].Value, q[1].Value)
+	require.Equal(t, "canonical:"+payload.CanonicalDigest(`{"pin":1234}`), q[2].Value)
+	require.Empty(t, q[3].Value)
+	require.Empty(t, q[4].Value)
 }
 
 func TestDescribeAnswers(t *testing.T) {

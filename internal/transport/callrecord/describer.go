@@ -13,6 +13,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/audit"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 )
 
 // Describer describes the calls of one method.
@@ -131,9 +132,14 @@ func newPath(in protoreflect.MessageDescriptor, text string) (path, error) {
 	return p, nil
 }
 
+// SecretsOf returns the pointers to the secret parts of the answer to a question. ok is false when it
+// is not known whether there are some.
+type SecretsOf func(interrupt string) (secret []string, ok bool)
+
 // Describe records what a call concerns. request may be nil: it was not read.
-// withDigests is false for calls that were refused: their values cost nothing.
-func (d *Describer) Describe(r *audit.Record, request proto.Message, withDigests bool) {
+// withDigests is false for calls that were refused: their values cost nothing. Of an answer there
+// is a digest only where secrets knows its question, and it is that of what is shown.
+func (d *Describer) Describe(r *audit.Record, request proto.Message, withDigests bool, secrets SecretsOf) {
 	if request == nil {
 		return
 	}
@@ -148,7 +154,11 @@ func (d *Describer) Describe(r *audit.Record, request proto.Message, withDigests
 	for _, p := range d.answers {
 		p.visitValues(m, func(v protoreflect.Value) {
 			if a, ok := v.Message().Interface().(*graphdv1.InterruptResponse); ok {
-				r.Questions = append(r.Questions, describeAnswer(a, withDigests))
+				known := secrets
+				if !withDigests {
+					known = nil
+				}
+				r.Questions = append(r.Questions, describeAnswer(a, known))
 			}
 		})
 	}
@@ -193,10 +203,22 @@ func (d *Describer) DescribeAnswer(r *audit.Record, answer proto.Message) {
 	}
 }
 
-func describeAnswer(a *graphdv1.InterruptResponse, withDigest bool) audit.Question {
+func describeAnswer(a *graphdv1.InterruptResponse, secrets SecretsOf) audit.Question {
 	q := audit.Question{ID: a.GetInterruptId(), Dismissed: a.GetDismissal() != nil}
-	if v := a.GetValue(); v != nil && withDigest {
+	v := a.GetValue()
+	if v == nil || secrets == nil {
+		return q
+	}
+	secret, isKnown := secrets(a.GetInterruptId())
+	if !isKnown {
+		return q
+	}
+	if len(secret) == 0 {
 		q.Value = digestPayload(v)
+		return q
+	}
+	if shown, _, err := redact.Hide(payload.JSON(v.GetJson()), secret); err == nil && shown != "" {
+		q.Value = digestPayload(&graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: string(shown)}})
 	}
 	return q
 }

@@ -113,7 +113,11 @@ func (a *auditedCall) writeRecord(ctx context.Context, answer any, err error) {
 	if p, ok := peer.FromContext(ctx); ok {
 		r.Remote = p.Addr.String()
 	}
-	a.describe.Describe(&r, a.request, r.Outcome != audit.OutcomeRefused)
+	var secrets callrecord.SecretsOf
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		secrets = c.secretsOf
+	}
+	a.describe.Describe(&r, a.request, r.Outcome != audit.OutcomeRefused, secrets)
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
 		thread := r.Thread
 		c.describeCall(&r)

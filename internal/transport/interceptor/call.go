@@ -3,6 +3,7 @@ package interceptor
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -44,6 +45,8 @@ type callContext struct {
 	thread string
 	run    string
 	notes  map[string][]string // for the record of the call
+	// questions are those that the call answers, with the pointers to their secret parts.
+	questions map[string][]string
 }
 
 type callContextKey struct{}
@@ -115,6 +118,36 @@ func RecordOnlyGraph(ctx context.Context, graph string) {
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
 		c.onlyGraph = &graph
 	}
+}
+
+// RecordQuestion records which parts of the answer to a question are secret. The record of a call has
+// digests of answers to such questions only.
+func RecordQuestion(ctx context.Context, interrupt string, secret []string) {
+	c, ok := ctx.Value(callContextKey{}).(*callContext)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.questions == nil {
+		c.questions = make(map[string][]string, 1)
+	}
+	known := c.questions[interrupt]
+	for _, pointer := range secret {
+		if !slices.Contains(known, pointer) {
+			known = append(slices.Clip(known), pointer)
+		}
+	}
+	c.questions[interrupt] = known
+}
+
+// secretsOf returns the pointers to the secret parts of the answer to a question, ok = false when the
+// question is not known.
+func (c *callContext) secretsOf(interrupt string) (secret []string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	secret, ok = c.questions[interrupt]
+	return secret, ok
 }
 
 // NoteForAudit adds texts under a name to the record of a call, which is made when the call
