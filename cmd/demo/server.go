@@ -50,7 +50,7 @@ func startServer(ctx context.Context) (*memoryServer, error) {
 	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil { //nolint:noctx // has no effect on listening
 		return nil, fmt.Errorf("can't listen: %w", err)
 	}
-	s.engine = engine.New(ctx, s.store, graphs, nodes, schemas, engine.Options{})
+	s.engine = engine.New(ctx, s.store, graphs, nodes, schemas, engine.Options{KeepsSecrets: true})
 	s.grpc, err = transport.NewServer(transport.Options{
 		Engine: s.engine, Registry: graphs, Now: s.engine.Now,
 		Follow: func(req runtime.FollowRequest) stream.Follower { return s.engine.Follow(req) },

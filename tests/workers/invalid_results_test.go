@@ -61,6 +61,14 @@ func TestUnusableResultsFailTheTask(t *testing.T) {
 			}}),
 			"INVALID_NODE_UPDATE", "does not fit its own schema",
 		},
+		"hides what has no name": {
+			interruptedResult([]*graphdv1.Ask{{Value: harness.NewPayload(`1`), Secret: []string{"/a", "card"}}}),
+			"INVALID_NODE_UPDATE", `interrupted.asks[0].secret[1]: "card" is no JSON pointer`,
+		},
+		"hides a part twice": {
+			interruptedResult([]*graphdv1.Ask{{Value: harness.NewPayload(`1`), Secret: []string{"/a/b", "/a"}}}),
+			"INVALID_NODE_UPDATE", "overlap",
+		},
 		"binary value": {
 			wrap(&graphdv1.TaskCompleted{Update: &graphdv1.Payload{Body: &graphdv1.Payload_Data{Data: []byte("x")}}}),
 			"INVALID_NODE_UPDATE", "not supported",

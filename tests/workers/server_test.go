@@ -96,7 +96,8 @@ func startServer(tb testing.TB, c config) *server {
 	require.NoError(tb, err)
 	s.storeAccess = &cuttableStore{Store: c.store}
 	s.engine = engine.New(tb.Context(), s.storeAccess, graphs, mux, schema.New(schema.Limits{}), engine.Options{
-		LeaseTTL: c.lease, ScanInterval: 50 * time.Millisecond, Limits: c.limits, MaxLiveRuns: c.maxLiveRuns, Workers: s.hub,
+		KeepsSecrets: true,
+		LeaseTTL:     c.lease, ScanInterval: 50 * time.Millisecond, Limits: c.limits, MaxLiveRuns: c.maxLiveRuns, Workers: s.hub,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
 		Engine: s.engine, Registry: graphs, Hub: s.hub,
