@@ -1647,7 +1647,8 @@ type CheckResponsesResponse_Outcome struct {
 	Decides bool `protobuf:"varint,2,opt,name=decides,proto3" json:"decides,omitempty"`
 	// The same answer of the caller is stored already: nothing would change.
 	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// How many more votes like this one would decide; 0 when it decides.
+	// How many more votes like this one would decide; 0 when it decides. Where
+	// votes have secret parts those of others are not counted.
 	MissingVotes uint32 `protobuf:"varint,4,opt,name=missing_votes,json=missingVotes,proto3" json:"missing_votes,omitempty"`
 	// How long the answer could be taken back; unset means not at all.
 	Undo          *durationpb.Duration `protobuf:"bytes,5,opt,name=undo,proto3" json:"undo,omitempty"`

@@ -154,7 +154,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 			return err
 		}
 		if q.Reason != checkpoint.ReasonBreakpoint && q.Dismissed == resp.Dismissed &&
-			(q.Dismissed || hasAnswer(&q, resp.Value)) && r.hasVoted(&q) {
+			(q.Dismissed || hasAnswer(&q, resp.Value)) && r.mayRepeatAnswer(&q) {
 			if q.State == checkpoint.InterruptRetractable {
 				b.repeated = append(b.repeated, q.ID)
 			}

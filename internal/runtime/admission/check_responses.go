@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
@@ -37,13 +38,31 @@ func (b *answerBatch) describeOutcome(id string) runtime.CheckedResponse {
 	out := runtime.CheckedResponse{Interrupt: id}
 	if i := at(b.voted); i >= 0 {
 		q := &b.voted[i]
-		out.MissingVotes, out.Undo = q.Policy.CountMissing(q.Votes), q.Undo
+		out.MissingVotes, out.Undo = countMissing(q), q.Undo
 		return out
 	}
-	if i := at(b.retractable); i >= 0 {
-		out.Undo = b.retractable[i].Undo
+	for _, list := range [][]checkpoint.Interrupt{b.answered, b.retractable} {
+		if i := at(list); i >= 0 {
+			out.Undo = list[i].Undo
+			if out.MissingVotes = countMissing(&list[i]); out.MissingVotes > 0 {
+				return out
+			}
+		}
 	}
 	out.Decides = at(b.answered) >= 0 || at(b.retractable) >= 0
 	out.IsRepeated = !out.Decides
 	return out
+}
+
+// countMissing returns how many more votes like the last one would decide. Where votes have secret
+// parts those of others are not counted: a caller could try what they are, and leave no trace.
+func countMissing(q *checkpoint.Interrupt) int {
+	switch n := len(q.Votes); {
+	case n == 0:
+		return 0
+	case slices.ContainsFunc(q.Votes, func(v approval.Vote) bool { return !v.Hidden.IsEmpty() }):
+		return q.Policy.CountMissing(q.Votes[n-1:])
+	default:
+		return q.Policy.CountMissing(q.Votes)
+	}
 }

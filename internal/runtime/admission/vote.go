@@ -111,6 +111,20 @@ func (r *resumeCall) hasVoted(q *checkpoint.Interrupt) bool {
 	return q.Policy == nil || slices.ContainsFunc(q.Votes, func(v approval.Vote) bool { return v.Voter == r.req.By.Name })
 }
 
+// mayRepeatAnswer reports whether an equal answer of the caller is a repetition. Where the answer
+// has secret parts it is only for a caller who has given it: others could try what they are.
+func (r *resumeCall) mayRepeatAnswer(q *checkpoint.Interrupt) bool {
+	switch {
+	case q.Hidden.Response.IsEmpty():
+		return r.hasVoted(q)
+	case q.Policy == nil:
+		return q.Responder == r.req.By.Name
+	}
+	return slices.ContainsFunc(q.Votes, func(v approval.Vote) bool {
+		return v.Voter == r.req.By.Name && q.HasAnswer(v.Value, v.Hidden)
+	})
+}
+
 // putVotes adds to a change the questions that got votes and stay open. The time of the last
 // vote of each question is that of the change.
 func (b *answerBatch) putVotes(t *commit.Tx) {

@@ -431,6 +431,40 @@ func TestRepeatedSecretAnswers(t *testing.T) {
 	require.NotContains(t, err.Error(), answerSecret)
 }
 
+// What is secret can't be found out by trying answers.
+func TestSecretsCanNotBeTried(t *testing.T) {
+	plain := newSecretCase(t, newSecretAsk())
+	id := plain.question().ID
+	s, err := plain.say(plain.engine, "ana: "+string(newSecretAnswer(answerSecret)))
+	require.NoError(t, err)
+	plain.waitRun(s)
+	answerAs := func(c *secretCase, who string, value payload.JSON) error {
+		_, err := c.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "t", By: actor(who), Responses: []runtime.Response{{Interrupt: id, Value: value}}})
+		return err
+	}
+	require.NoError(t, answerAs(plain, "ana", newSecretAnswer(answerSecret)))
+	for _, guess := range []payload.JSON{newSecretAnswer(answerSecret), newSecretAnswer("another-1")} {
+		require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(answerAs(plain, "ben", guess)), guess)
+	}
+
+	ask := newSecretAsk()
+	ask.Policy = &approval.Policy{Approvals: 2}
+	c := newSecretCase(t, ask)
+	c.mustSay("ana: " + string(newSecretAnswer(answerSecret)))
+	for _, guess := range []payload.JSON{newSecretAnswer(answerSecret), newSecretAnswer("another-1")} {
+		checked, err := c.engine.CheckResponses(t.Context(), runtime.ResumeRequest{Thread: "t", By: actor("ben"), Responses: []runtime.Response{{Interrupt: c.question().ID, Value: guess}}})
+		require.NoError(t, err)
+		require.Equal(t, runtime.CheckedResponse{Interrupt: c.question().ID, MissingVotes: 1}, checked[0], "it does not tell whether the votes are equal")
+	}
+	id = c.question().ID
+	c.mustSay("ben: " + string(newSecretAnswer("another-1")))
+	c.mustSay("dora: " + string(newSecretAnswer(answerSecret)))
+	for _, guess := range []payload.JSON{newSecretAnswer(answerSecret), newSecretAnswer("another-1")} {
+		require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(answerAs(c, "ben", guess)), guess)
+	}
+	require.NoError(t, answerAs(c, "ana", newSecretAnswer(answerSecret)))
+}
+
 func TestACopyHasTheSecrets(t *testing.T) {
 	c := newSecretCase(t, newSecretAsk())
 	_, err := c.engine.CopyThread(t.Context(), runtime.CopyRequest{Source: "t", Thread: "copy"})
