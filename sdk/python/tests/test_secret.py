@@ -16,6 +16,7 @@ import pytest
 from graphd import START, AsyncClient, Client, InMemorySaver, People, Security, StateGraph, interrupt
 from graphd.dev import DevServer, dev
 from graphd.errors import AccessDeniedError, InvalidUpdateError, NonDeterministicNode
+from graphd.runtime.ask import question_of
 from graphd.runtime.replay import Answer, Place, Question, Replay
 from graphd.runtime.secret import check_secret, hide_parts
 from graphd.types import Command
@@ -199,6 +200,14 @@ def test_what_is_hidden() -> None:
     )
     assert hide_parts("x", [""]) == (mark, True)
     assert hide_parts({"a": 1}, ["/a/b", "/b"]) == ({"a": 1}, False)
+
+
+def test_what_a_node_raises_shows_no_secret() -> None:
+    value = {"card": ASKED, "at": [1]}
+    question = Question(Place("", "", 0), value, {"secret": ("/card",)})
+    assert question_of(question).value == {"card": {"__redacted__": True}, "at": [1]}
+    assert value == {"card": ASKED, "at": [1]}
+    assert question_of(Question(Place("", "", 0), value)).value is value
 
 
 def test_a_replay_names_the_digest_of_the_secrets() -> None:

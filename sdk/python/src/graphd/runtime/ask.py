@@ -190,8 +190,8 @@ def _explain(options: Mapping[str, Any], refused: RefusedAnswer) -> dict[str, An
 
 
 def question_of(question: Question) -> Interrupt[Any]:
-    """The question as programs see it; the server gives it its id."""
-    return Interrupt(value=question.value, response_schema=question.options.get("schema"))
+    """The question as programs, and what traces them, see it; the server gives it its id."""
+    return Interrupt(value=question.shown_value(), response_schema=question.options.get("schema"))
 
 
 def _use_answer(answer: Answer, question: str) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphd import codec
 from graphd.errors import NonDeterministicNode
 from graphd.runtime import drift
+from graphd.runtime.secret import hide_parts
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,12 @@ class Question:
         """The digest of its value with the secret parts; empty when nothing in it is secret."""
         parts = (*ignore, *(self.options.get("drift_ignore") or ()))
         return drift.digest_secrets(question_id, self.value, parts, self.secret)
+
+    def shown_value(self) -> Any:
+        """Its value as all see it: without the secret parts."""
+        if not self.secret:
+            return self.value
+        return hide_parts(json.loads(codec.dumps(self.value)), self.secret)[0]
 
     @property
     def secret(self) -> Sequence[str]:
