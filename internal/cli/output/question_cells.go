@@ -167,6 +167,9 @@ func FormatVotes(q *graphdv1.Interrupt) string {
 		return ""
 	}
 	most, _ := countVotes(q)
+	if len(q.GetSecret()) > 0 && q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
+		most = min(most, needed-1) // votes that look the same differ in a secret part, or it would be decided
+	}
 	return fmt.Sprintf("%d of %d", most, needed)
 }
 

@@ -133,3 +133,15 @@ func TestDistancesAndCountsInWords(t *testing.T) {
 		require.Equal(t, want, output.FormatCount(n))
 	}
 }
+
+// Votes that look the same differ where it is secret while the question is open.
+func TestVotesWithSecretParts(t *testing.T) {
+	value := &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: `{"pin":{"__redacted__": true}}`}}
+	q := &graphdv1.Interrupt{
+		People: &graphdv1.People{Approvals: 2}, State: graphdv1.InterruptState_INTERRUPT_STATE_OPEN, Secret: []string{"/pin"},
+		Votes: []*graphdv1.Vote{{Principal: "ana", Agrees: true, Value: value}, {Principal: "ben", Agrees: true, Value: value}},
+	}
+	require.Equal(t, "1 of 2", output.FormatVotes(q))
+	q.State = graphdv1.InterruptState_INTERRUPT_STATE_ANSWERED
+	require.Equal(t, "2 of 2", output.FormatVotes(q))
+}
