@@ -16,7 +16,6 @@ from graphd.transport.attempts import Attempts, Deadline
 from graphd.transport.errors import to_graphd_error
 from graphd.transport.server import Server, Stubs
 
-
 MAX_CHANGES = 64
 """Changes that a server sends in one message."""
 

@@ -104,8 +104,8 @@ class QuestionChange:
     """The watch is not about it any more: it is assigned to others, has another priority, or a state that was not
     asked for. That may come more than once, and for a question that was not shown."""
     token: str = field(repr=False)
-    """Where to go on after it, with ``inbox.watch(after=…)``; "" while initial questions come. Changes that came together
-    go on after all of them or before them: all but the last come again."""
+    """Where to go on after it, with ``inbox.watch(after=…)``; "" while initial questions come. Of changes that came
+    together, all but the last have the token from before them."""
 
 
 @dataclass(frozen=True)
