@@ -41,7 +41,7 @@ class Threads:
     def list(
         self, *, graph: str | None = None, state: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> Iterator[Thread]:
-        """Lists threads of a graph, in a state, with these labels, the last created first; all, the last changed first."""
+        """Lists threads: last changed first; of a graph, in a state, or with these labels, last created first."""
         return self._caller.list_entries(lambda token: thread_calls.list_threads(graph, state, metadata, token))
 
     def set_metadata(self, thread_id: str, metadata: Mapping[str, Any]) -> Thread:
