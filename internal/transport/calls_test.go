@@ -318,7 +318,7 @@ func TestThreadMasks(t *testing.T) {
 func TestListThreads(t *testing.T) {
 	e := newFakeEngine()
 	for i := range 3 {
-		e.heads = append(e.heads, checkpoint.Head{Thread: fmt.Sprint("t", i), Updated: time.Unix(int64(100-i), 5).UTC()})
+		e.heads = append(e.heads, checkpoint.Head{Thread: fmt.Sprint("t", i), Updated: time.Unix(7, 0).UTC(), Created: time.Unix(int64(100-i), 5).UTC()})
 	}
 	c := startServer(t, e)
 	req := &graphdv1.ListThreadsRequest{PageSize: 2, Filter: `state = INTERRUPTED AND graph="g" AND metadata.user = 'u"1'`}
@@ -333,7 +333,14 @@ func TestListThreads(t *testing.T) {
 	req.PageToken = page.GetNextPageToken()
 	_, err = c.ListThreads(t.Context(), req)
 	require.NoError(t, err)
-	want.Before = checkpoint.ThreadPosition{Updated: time.Unix(99, 5).UTC(), Thread: "t1"}
+	want.Before = checkpoint.ThreadPosition{Created: time.Unix(99, 5).UTC(), Thread: "t1"}
+	require.Equal(t, want, e.lastRequest(t))
+
+	page, err = c.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 2})
+	require.NoError(t, err)
+	_, err = c.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 2, PageToken: page.GetNextPageToken()})
+	require.NoError(t, err)
+	want = checkpoint.ThreadQuery{Tenant: tenant.Default, Limit: 3, Before: checkpoint.ThreadPosition{Updated: time.Unix(7, 0).UTC(), Thread: "t1"}}
 	require.Equal(t, want, e.lastRequest(t))
 }
 
