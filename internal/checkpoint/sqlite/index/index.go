@@ -20,6 +20,7 @@ type Index struct {
 	// interrupt reads an interrupt, and tagCount how many have a tag.
 	interrupt, tagCount *sql.Stmt
 	latestChange        *sql.Stmt
+	queries             *preparedQueries
 	box                 *seal.Box
 	now                 func() time.Time
 }
@@ -29,7 +30,7 @@ type Index struct {
 func New(ctx context.Context, db *sql.DB, box *seal.Box, now func() time.Time) (*Index, error) {
 	p := layout.NewPreparer(func(q string) (*sql.Stmt, error) { return db.PrepareContext(ctx, q) })
 	x := &Index{
-		db: db, box: box, now: now,
+		db: db, queries: newPreparedQueries(db), box: box, now: now,
 		due:          p.PrepareStatement(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
 		interrupt:    p.PrepareStatement(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
 		latestChange: p.PrepareStatement(`SELECT value FROM meta WHERE key = 'last_change'`),
@@ -71,7 +72,7 @@ func (x *Index) Interrupts(
 		return x.listTagged(ctx, &q)
 	}
 	statement, args := buildInterruptQuery(&q)
-	rows, err := x.db.QueryContext(ctx, statement, args...)
+	rows, err := x.queries.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return nil, layout.ToContractError(err)
 	}

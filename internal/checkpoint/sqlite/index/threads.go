@@ -18,7 +18,7 @@ func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 		return nil, err
 	}
 	statement, args := x.buildThreadQuery(&q, chosen, others)
-	rows, err := x.db.QueryContext(ctx, statement, args...)
+	rows, err := x.queries.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return nil, layout.ToContractError(err)
 	}
