@@ -100,6 +100,7 @@ python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases a
 .PHONY: examples
 examples: $(VENV)/ok build ## Run the examples as people do: servers, workers and the command line as processes
 	GRAPHD_BIN='$(CURDIR)/bin/graphd' go test -C examples/notify-mail -race -timeout=$(GOTIMEOUT) ./...
+	GRAPHD_BIN='$(CURDIR)/bin/graphd' go test -C examples/notify-chat -race -timeout=$(GOTIMEOUT) ./...
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q -c pyproject.toml \
 		$(PYTESTFLAGS) ../../examples
 
@@ -216,10 +217,11 @@ go-lint: $(LINT) ## Check the Go code
 	$(LINT) run $(PKG)
 	cd bench && '$(CURDIR)/$(LINT)' run ./...
 	cd examples/notify-mail && '$(CURDIR)/$(LINT)' run ./...
+	cd examples/notify-chat && '$(CURDIR)/$(LINT)' run ./...
 
 .PHONY: mod-lint
 mod-lint: ## Fail if go mod tidy would change a go.mod or go.sum
-	for module in . bench tools examples/notify-mail; do go -C "$$module" mod tidy -diff; done
+	for module in . bench tools examples/notify-mail examples/notify-chat; do go -C "$$module" mod tidy -diff; done
 
 .PHONY: python-lint
 python-lint: $(VENV)/ok ## Check the Python code and its types

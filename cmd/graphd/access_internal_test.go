@@ -199,6 +199,7 @@ func requestTexts() map[string]string {
 		interrupts + "ReleaseInterrupt":  `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "DelegateInterrupt": `thread_id: "GRAPH" interrupt_id: "none" to: "x"`,
 		interrupts + "RevealInterrupt":   `thread_id: "GRAPH" interrupt_id: "none"`,
+		interrupts + "MakeLink":          `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "RetractResponse":   `thread_id: "GRAPH" interrupt_id: "none"`,
 		interrupts + "CheckResponses":    `thread_id: "GRAPH" responses {interrupt_id: "none" value {json: "1"}}`,
 		interrupts + "CommentInterrupt":  `thread_id: "GRAPH" interrupt_id: "none" text: "x"`,

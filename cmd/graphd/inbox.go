@@ -38,7 +38,7 @@ enough where a command takes one.`,
 	f.BoolVarP(&o.Watch, "watch", "w", false, "go on showing what changes")
 	p.registerQuestionFlags(cmd, &o.Questions)
 	cmd.AddCommand(
-		p.inboxShowCommand(), p.inboxTakeCommand(), p.inboxGiveCommand(), p.inboxCommentCommand(), p.inboxAssignCommand(), p.inboxDelegateCommand(),
+		p.inboxShowCommand(), p.inboxTakeCommand(), p.inboxGiveCommand(), p.inboxCommentCommand(), p.inboxAssignCommand(), p.inboxDelegateCommand(), p.inboxLinkCommand(),
 		p.inboxExtendCommand(), p.inboxTrailCommand(), p.inboxUndoCommand(), p.inboxRevealCommand(), p.inboxAnswerCommand(),
 	)
 	return cmd

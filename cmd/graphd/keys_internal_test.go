@@ -78,7 +78,7 @@ func TestWrongCommandsOfKeysAreRefused(t *testing.T) {
 	}{
 		"no file":      {[]string{"create", "--name", "a"}, "--file is missing"},
 		"no name":      {[]string{"create", "--file", path}, `"name" not set`},
-		"unknown role": {[]string{"create", "--file", path, "--name", "a", "--role", "boss"}, "want viewer, answerer, starter, worker, author, operator, admin"},
+		"unknown role": {[]string{"create", "--file", path, "--name", "a", "--role", "boss"}, "want viewer, answerer, linker, starter, worker, author, operator, admin"},
 		"format":       {[]string{"create", "--file", path, "--name", "a", "-o", "yaml"}, "-o yaml"},
 		"no key":       {[]string{"revoke", "--file", path}, "KEY is missing"},
 		"unknown key":  {[]string{"revoke", "gk_aaaaaaaaaaaa", "--file", path}, "does not exist"},

@@ -175,6 +175,8 @@ func (c *tenantClient) discussQuestion(id string, nextQuestion func() *graphdv1.
 	require.NoError(t, err)
 	_, err = c.RevealInterrupt(ctx, &graphdv1.RevealInterruptRequest{ThreadId: "t-new", InterruptId: id})
 	require.ErrorContains(t, err, "has no secret parts")
+	_, err = c.MakeLink(ctx, &graphdv1.MakeLinkRequest{ThreadId: "t-new", InterruptId: id})
+	require.ErrorContains(t, err, "makes no links")
 	open, err := c.RetractResponse(ctx, &graphdv1.RetractResponseRequest{ThreadId: "t-new", InterruptId: id})
 	require.NoError(t, err)
 	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, open.GetState())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -39,4 +40,14 @@ func startGraphd(t *testing.T, program string, args ...string) string {
 // isExit reports whether a command has ended with a code.
 func isExit(err error, exit **exec.ExitError, code int) bool {
 	return errors.As(err, exit) && (*exit).ExitCode() == code
+}
+
+// createKey makes a key of a role, and returns its token.
+func createKey(t *testing.T, program, file, role string) string {
+	t.Helper()
+	token, err := exec.CommandContext(t.Context(), program, "keys", "create", "--file", file, "--name", role, "--role", role).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
 }

@@ -25,6 +25,7 @@ type mailer struct {
 	relay, from    string
 	user, password string
 	others         []string // who get the mails of questions that name no mail address
+	links          *linker  // nil = mails have no links
 }
 
 // sendTime bounds the sending of a mail: graphd waits 10 s.
@@ -36,7 +37,34 @@ func (m *mailer) sendMail(ctx context.Context, e *event) error {
 	if len(to) == 0 {
 		return nil
 	}
-	text, err := m.writeMail(e, to)
+	if m.links == nil {
+		return m.sendTo(ctx, e, to, "")
+	}
+	for _, person := range to { // a link is for one person
+		url := ""
+		if isNamed(e, person) {
+			var err error
+			if url, err = m.links.makeLink(ctx, e.Data.Interrupt.ThreadID, e.Subject, person); err != nil {
+				slog.Warn("a mail without a link", "event", e.ID, "error", err) // the question may be answered already
+			}
+		}
+		if err := m.sendTo(ctx, e, []string{person}, url); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isNamed reports whether the question or its entry names a person by this very name, which is
+// that of a caller.
+func isNamed(e *event, person string) bool {
+	q := &e.Data.Interrupt
+	return slices.Contains(slices.Concat(e.Data.Entry.Users, q.People.Users, q.Assignees), person)
+}
+
+// sendTo sends a mail to some people, with a link unless it is "".
+func (m *mailer) sendTo(ctx context.Context, e *event, to []string, url string) error {
+	text, err := m.writeMail(e, to, url)
 	if err != nil {
 		return err
 	}
@@ -128,8 +156,16 @@ func messageID(event string) string {
 	return "<" + hex.EncodeToString(sum[:16]) + "@graphd>"
 }
 
+// messageName names the mail of an event. A mail with a link is of one person.
+func messageName(event string, to []string, url string) string {
+	if url == "" {
+		return event
+	}
+	return event + "/" + to[0]
+}
+
 // writeMail writes a mail.
-func (m *mailer) writeMail(e *event, to []string) ([]byte, error) {
+func (m *mailer) writeMail(e *event, to []string, url string) ([]byte, error) {
 	q := &e.Data.Interrupt
 	var b bytes.Buffer
 	for _, header := range [][2]string{
@@ -137,7 +173,7 @@ func (m *mailer) writeMail(e *event, to []string) ([]byte, error) {
 		{"To", strings.Join(to, ", ")},
 		{"Subject", mime.QEncoding.Encode("utf-8", fmt.Sprintf("[%s] %s", q.Graph, firstLine(q.Message)))},
 		{"Date", e.Time.Format(time.RFC1123Z)},
-		{"Message-ID", messageID(e.ID)},
+		{"Message-ID", messageID(messageName(e.ID, to, url))},
 		{"MIME-Version", "1.0"},
 		{"Content-Type", "text/plain; charset=utf-8"},
 		{"Content-Transfer-Encoding", "quoted-printable"},
@@ -146,6 +182,10 @@ func (m *mailer) writeMail(e *event, to []string) ([]byte, error) {
 	}
 	b.WriteString("\r\n")
 	w := quotedprintable.NewWriter(&b)
+	if url != "" {
+		fmt.Fprintf(w, "%s\r\n\r\nTo answer, open this page. The link is for you alone:\r\n\r\n%s\r\n", q.Message, url)
+		return b.Bytes(), w.Close()
+	}
 	fmt.Fprintf(w, "%s\r\n\r\nTo see it and to answer:\r\n\r\n    graphd inbox show %s --interrupt %s\r\n", q.Message, q.ThreadID, e.Subject)
 	return b.Bytes(), w.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"mime/quotedprintable"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +76,12 @@ func (s *session) Logout() error { return nil }
 // startMail starts a mail server, and an endpoint that sends mails through it.
 func startMail(t *testing.T) (*mailServer, *httptest.Server) {
 	t.Helper()
+	return startMailWith(t, nil)
+}
+
+// startMailWith is startMail with links in the mails.
+func startMailWith(t *testing.T, links *linker) (*mailServer, *httptest.Server) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +95,7 @@ func startMail(t *testing.T) (*mailServer, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mailer{relay: l.Addr().String(), from: "graphd@example.com", others: []string{"team@example.com"}}
+	m := &mailer{relay: l.Addr().String(), from: "graphd@example.com", others: []string{"team@example.com"}, links: links}
 	endpoint := httptest.NewServer(&receiver{key: key, send: m.sendMail, now: time.Now})
 	t.Cleanup(endpoint.Close)
 	return s, endpoint
@@ -234,5 +242,61 @@ func TestAQuestionOfAServerIsAMail(t *testing.T) {
 	}
 	if m := s.wait(t); !slices.Equal(m.to, []string{"team@example.com"}) || m.mail.Header.Get("Subject") != "[refund] Refund 120?" {
 		t.Error(m.to, m.text)
+	}
+}
+
+// With links each person gets a mail, with a link for that person.
+func TestEachPersonGetsALink(t *testing.T) {
+	program := os.Getenv("GRAPHD_BIN")
+	if program == "" {
+		t.Skip("GRAPHD_BIN is not set")
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "graphs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	linkKey := "k1: " + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32)) + "\n"
+	graph := strings.Replace(graphText, "ask: {", "ask: { assignees: ['ana@example.com', 'ben@example.com'],", 1)
+	for name, text := range map[string]string{"graphs/refund.yaml": graph, "link-keys": linkKey} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := filepath.Join(dir, "keys.yaml")
+	starter, linkerToken := createKey(t, program, keys, "starter"), createKey(t, program, keys, "linker")
+	hooks := filepath.Join(dir, "hooks")
+	s, endpoint := startMailWith(t, &linker{program: program})
+	if err := os.WriteFile(hooks, []byte("endpoints:\n- { name: mail, url: '"+endpoint.URL+"', secrets: [{ value: "+secret+" }], kinds: [asked] }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := startGraphd(t, program, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--log-format", "json", "--graphs", filepath.Join(dir, "graphs"),
+		"--api-keys", keys, "--link-keys", filepath.Join(dir, "link-keys"), "--links-address", "127.0.0.1:0", "--webhooks", hooks, "--webhook-allow", "127.0.0.1")
+	t.Setenv("GRAPHD_SERVER", address)
+	t.Setenv("GRAPHD_TOKEN", linkerToken)
+	out, err := exec.CommandContext(t.Context(), program, "run", "refund", "--thread", "order-7", "--input", "{}", "--token", starter).CombinedOutput()
+	if exit := new(exec.ExitError); err != nil && !isExit(err, &exit, 3) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		m := s.wait(t)
+		seen[m.to[0]] = true
+		body, err := io.ReadAll(quotedprintable.NewReader(m.mail.Body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/a/\S+`).FindString(string(body))
+		resp, err := http.Get(url)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, body)
+		}
+		page, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK || !bytes.Contains(page, []byte("for "+m.to[0])) {
+			t.Errorf("%d %s", resp.StatusCode, page)
+		}
+	}
+	if !seen["ana@example.com"] || !seen["ben@example.com"] {
+		t.Error(seen)
 	}
 }

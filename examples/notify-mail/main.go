@@ -20,6 +20,7 @@ func main() {
 	relay := flag.String("smtp", "127.0.0.1:25", "mail server, HOST:PORT; SMTP_USER and SMTP_PASSWORD log in")
 	from := flag.String("from", "graphd@localhost", "sender of the mails")
 	to := flag.String("to", "", "who gets the mails of questions that name no mail address, with commas between")
+	program := flag.String("links", "", "the program graphd, to put a link into each mail; GRAPHD_SERVER and GRAPHD_TOKEN name a server and a key with the role linker")
 	flag.Parse()
 	key, err := parseSecret(os.Getenv("WEBHOOK_SECRET"))
 	if err != nil {
@@ -29,6 +30,9 @@ func main() {
 	m := &mailer{relay: *relay, from: *from, user: os.Getenv("SMTP_USER"), password: os.Getenv("SMTP_PASSWORD")}
 	if *to != "" {
 		m.others = strings.Split(*to, ",")
+	}
+	if *program != "" {
+		m.links = &linker{program: *program}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

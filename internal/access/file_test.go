@@ -41,7 +41,7 @@ func TestBadPoliciesAreRefused(t *testing.T) {
 		"a broken second part":     {"bindings: []\n---\n[", 0, "", "the file is not YAML"},
 		"an empty binding":         {"bindings:\n- {}", 2, "bindings[0].roles", "the binding gives no roles"},
 		"no caller":                {"bindings:\n- roles: [viewer]", 2, "bindings[0]", "the binding names no caller; want principals, groups, or both"},
-		"no roles":                 {"bindings:\n- principals: [ana]", 2, "bindings[0].roles", "the binding gives no roles; want a list of viewer, answerer, starter, worker, author, operator, admin"},
+		"no roles":                 {"bindings:\n- principals: [ana]", 2, "bindings[0].roles", "the binding gives no roles; want a list of viewer, answerer, linker, starter, worker, author, operator, admin"},
 		"roles empty":              {head + "roles: []", 3, "bindings[0].roles", "the list is empty"},
 		"roles a text":             {head + "roles: viewer", 3, "bindings[0].roles", `found the text "viewer"; want a list of viewer`},
 		"an unknown role":          {head + "roles:\n  - viewer\n  - oprator", 5, "bindings[0].roles[1]", `unknown role "oprator"; want one of viewer, answerer`},

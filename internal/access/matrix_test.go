@@ -159,6 +159,8 @@ func mayCall(role access.Role, method string) bool {
 		return name != "UpdateInterrupt"
 	case role == access.Answerer:
 		return startsWith("Resume") || isOneOf("Watch", "WaitRun", "GetRun", "GetThread")
+	case role == access.Linker:
+		return name == "MakeLink"
 	case role == access.Author:
 		return service == "RegistryService"
 	case role == access.Worker:
@@ -234,6 +236,7 @@ func TestRolesHaveTheirRights(t *testing.T) {
 		access.CancelRun:       {access.Starter, access.Operator, access.Admin},
 		access.BringGraphs:     {access.Author, access.Admin},
 		access.ApproveChanges:  nil,
+		access.LinkOthers:      {access.Linker, access.Admin},
 	}
 	require.Len(t, access.Rights(), len(want))
 	for _, row := range access.Roles() {

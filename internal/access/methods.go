@@ -53,6 +53,7 @@ func Methods() []MethodRow {
 		viewers    = []Role{Viewer, Starter, Operator, Admin}
 		inbox      = []Role{Viewer, Answerer, Starter, Operator, Admin}
 		answerers  = []Role{Answerer, Admin}
+		linkers    = []Role{Answerer, Linker, Admin}
 		starters   = []Role{Starter, Operator, Admin}
 		operators  = []Role{Operator, Admin}
 		readGraphs = []Role{Viewer, Starter, Author, Operator, Admin}
@@ -96,6 +97,7 @@ func Methods() []MethodRow {
 		{interruptService + "RevealInterrupt", ScopeGraph, answerers},
 		{interruptService + "RetractResponse", ScopeGraph, answerers},
 		{interruptService + "CommentInterrupt", ScopeGraph, answerers},
+		{interruptService + "MakeLink", ScopeGraph, linkers},
 		{interruptService + "ListTrail", ScopeGraph, inbox},
 		{interruptService + "AnswerInterrupts", ScopeTenant, answerers},
 

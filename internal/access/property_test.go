@@ -40,7 +40,7 @@ func draw(r *rand.Rand, n int, words ...string) []string {
 
 func drawBinding(r *rand.Rand) testBinding {
 	b := testBinding{
-		Roles:      append(draw(r, 1, "viewer", "answerer", "starter", "worker", "author", "operator", "admin"), "author"),
+		Roles:      append(draw(r, 1, "viewer", "answerer", "linker", "starter", "worker", "author", "operator", "admin"), "author"),
 		Principals: draw(r, 2, "ana", "ben"),
 		Groups:     draw(r, 2, "red", "blue"),
 		Tenants:    draw(r, 2, "acme", "globex"),

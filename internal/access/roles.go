@@ -20,6 +20,7 @@ type Role string
 const (
 	Viewer   Role = "viewer"
 	Answerer Role = "answerer"
+	Linker   Role = "linker"
 	Starter  Role = "starter"
 	Worker   Role = "worker"
 	Author   Role = "author"
@@ -38,6 +39,7 @@ func Roles() []RoleRow {
 	return []RoleRow{
 		{Viewer, "Reads threads, runs, questions, graphs and workers."},
 		{Answerer, "Reads questions and the runs that ask them, and answers."},
+		{Linker, "Makes links by which other people answer, like a service that sends mails. Reads nothing."},
 		{Starter, "Reads what a viewer reads, makes threads, starts and cancels runs."},
 		{Worker, "Serves nodes of graphs."},
 		{Author, "Reads, puts and deletes graphs."},
@@ -61,6 +63,7 @@ const (
 	DeleteInUse      Right = "delete-in-use"
 	BringGraphs      Right = "bring-graphs"
 	ApproveChanges   Right = "approve-changes"
+	LinkOthers       Right = "link-others"
 )
 
 // Field is a place in a request that needs a right.
@@ -100,6 +103,13 @@ func Rights() []RightRow {
 				{graphService + "StartRun", "run.open_interrupts", "OPEN_INTERRUPT_POLICY_DISCARD"},
 				{threadService + "UpdateState", "supersede_interrupts", ""},
 				{threadService + "BulkUpdateState", "supersede_interrupts", ""},
+			},
+		},
+		{
+			Right: LinkOthers, Meaning: "Make a link by which another one answers.", Roles: []Role{Linker, Admin},
+			Fields: []Field{
+				{interruptService + "MakeLink", "principal", ""},
+				{interruptService + "MakeLink", "groups", ""},
 			},
 		},
 		{Right: OverrideQuestion, Meaning: "Answer a question against its policy.", Roles: operators},
@@ -195,16 +205,18 @@ func roleBit(name string) roleSet {
 		return 1 << 0
 	case Answerer:
 		return 1 << 1
-	case Starter:
+	case Linker:
 		return 1 << 2
-	case Worker:
+	case Starter:
 		return 1 << 3
-	case Author:
+	case Worker:
 		return 1 << 4
-	case Operator:
+	case Author:
 		return 1 << 5
-	case Admin:
+	case Operator:
 		return 1 << 6
+	case Admin:
+		return 1 << 7
 	}
 	return 0
 }

@@ -63,6 +63,7 @@ var layers = []layer{
 		path: "internal/graph/graphfile", mayImport: []string{"internal/graph", "internal/payload"},
 		neverLinks: outerPackages,
 	},
+	{path: "internal/link", neverLinks: outerPackages, isPure: true},
 	{path: "internal/checkpoint", mayImport: []string{"internal/payload"}, neverLinks: outerPackages},
 	{
 		path: "internal/checkpoint/codec/packed", mayImport: []string{"internal/checkpoint", "internal/payload"},
@@ -469,6 +470,17 @@ var layers = []layer{
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/interceptor", "internal/transport/permission",
 			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
+	},
+	{
+		path: "internal/transport/linkpage", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/transport/interceptor",
+			"gen", "internal/cli/form", "internal/cli/jsontext", "internal/identity", "internal/link", "internal/visible",
+		},
+	},
+	{
+		path: "internal/transport/linkmaker", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"internal/transport/wire", "internal/identity", "internal/link", "internal/runtime"},
 	},
 	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,

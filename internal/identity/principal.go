@@ -25,6 +25,7 @@ const (
 	HowCertificate How = "certificate"
 	HowJWT         How = "jwt"
 	HowAPIKey      How = "api key"
+	HowLink        How = "link"
 	HowNone        How = "none"
 )
 
@@ -76,9 +77,9 @@ func (p *Principal) Validate() error {
 		return err
 	}
 	switch p.How {
-	case HowCertificate, HowJWT, HowAPIKey, HowNone:
+	case HowCertificate, HowJWT, HowAPIKey, HowLink, HowNone:
 	default:
-		return &PrincipalError{Field: "how", Is: "is not a kind of credential", Want: "certificate, jwt, api key or none"}
+		return &PrincipalError{Field: "how", Is: "is not a kind of credential", Want: "certificate, jwt, api key, link or none"}
 	}
 	if p.Tenant == "" && len(p.Tenants) == 0 {
 		return nil

@@ -46,6 +46,7 @@ const (
 	ReasonInterruptClaimed         = "INTERRUPT_CLAIMED"
 	ReasonResponseInEffect         = "RESPONSE_IN_EFFECT"
 	ReasonTrailFull                = "TRAIL_FULL"
+	ReasonLinksNotConfigured       = "LINKS_NOT_CONFIGURED"
 	ReasonResponsesIncomplete      = "RESPONSES_INCOMPLETE"
 	ReasonResponseAmbiguous        = "RESPONSE_AMBIGUOUS"
 	ReasonAmbiguousNode            = "AMBIGUOUS_NODE"

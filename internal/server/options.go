@@ -58,6 +58,7 @@ type Options struct {
 	AccessOptions
 	QuotaOptions
 	WebhookOptions
+	LinkOptions
 	LimitOptions
 	GraphOptions
 	ValueOptions
@@ -110,6 +111,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.AccessOptions.RegisterFlags(f)
 	o.QuotaOptions.RegisterFlags(f)
 	o.WebhookOptions.RegisterFlags(f)
+	o.LinkOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
@@ -185,7 +187,7 @@ func (o *Options) validateOptions() error {
 	}
 	return errors.Join(
 		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store), o.validateCallers(),
-		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(),
+		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.validateLinks(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(),
 		o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 

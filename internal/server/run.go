@@ -31,6 +31,9 @@ func RunServer(ctx context.Context, o Options, log *zap.Logger, own Environment,
 	if at := s.MetricsAddress(); at != "" {
 		fields = append(fields, zap.String("metrics", at))
 	}
+	if at := s.LinksURL(); at != "" {
+		fields = append(fields, zap.String("links", at))
+	}
 	log.Info("serving", fields...)
 	if ready != nil {
 		ready(s)

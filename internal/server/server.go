@@ -69,6 +69,7 @@ type Server struct {
 	policy          *accessPolicy // nil = callers are not known
 	metricsServer   *http.Server
 	metricsListener net.Listener // nil = no metrics are served
+	links           *linkServer  // nil = the server makes no links
 	serveErrors     chan error   // an error that ended serving
 	quotas          *quotaFile   // nil = callers have no limits
 	notifiers       []*notify.Notifier
@@ -79,7 +80,7 @@ type Server struct {
 // NewServer wires a server and begins to listen; StartServing starts it. On an
 // error it closes everything that it has opened.
 func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) (_ *Server, err error) {
-	s := &Server{log: log, serveErrors: make(chan error, 2)}
+	s := &Server{log: log, serveErrors: make(chan error, 3)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeAll())
@@ -125,6 +126,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 		}
 	}
 	if err := o.checkExposure(s.listener.Addr()); err != nil {
+		return s, err
+	}
+	if s.links, err = o.openLinks(log.Named("links")); err != nil {
 		return s, err
 	}
 	name.Options = o.StoreOptions
@@ -259,12 +263,14 @@ func (s *Server) buildServices(
 	o.setEngineLimits(&opts)
 	s.Engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)
 	options := s.newTransportOptions(o, metrics)
-	options.Hub, options.Info = hub, info
+	options.Hub, options.Info, options.Links = hub, info, s.newLinkMaker(o)
 	if err := s.addCallers(ctx, o, name, metrics, &options); err != nil {
 		return err
 	}
-	s.grpc, err = transport.NewServer(options)
-	return err
+	if s.grpc, err = transport.NewServer(options); err != nil {
+		return err
+	}
+	return s.buildLinks(metrics)
 }
 
 // newHub makes the hub of the workers.
@@ -442,6 +448,7 @@ func (s *Server) StartServing() {
 			s.serveErrors <- fmt.Errorf("serving gRPC: %w", err)
 		}
 	}()
+	s.serveLinks()
 	if s.metricsServer == nil {
 		return
 	}
@@ -462,6 +469,7 @@ func (s *Server) DrainServer(ctx context.Context) error {
 	go func() { drained <- s.grpc.Drain(ctx) }()
 	s.Engine.Drain(ctx)
 	err := <-drained
+	s.links.shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("the drain timeout has passed; what was left was cut")
 		err = nil
@@ -481,6 +489,7 @@ func (s *Server) closeAll() error {
 			all = append(all, err)
 		}
 	}
+	all = append(all, s.links.close())
 	if s.metricsServer != nil {
 		all = append(all, s.metricsServer.Close())
 	}

@@ -60,6 +60,7 @@ type Metrics struct {
 	auditLost          *prometheus.CounterVec
 	quotasExceeded     *prometheus.CounterVec
 	webhooks           webhookMetrics
+	linkPages          *prometheus.CounterVec
 }
 
 // DefaultLabelValues is the number of graphs, nodes and reasons that have series of
@@ -128,6 +129,8 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.quotasExceeded = newCounter("graphd_quota_refusals_total",
 		"Calls that a quota refused, by the limit and by whose it is, a tenant's or a caller's.", "limit", "of")
 	m.webhooks = newWebhookMetrics()
+	m.linkPages = newCounter("graphd_link_pages_total",
+		"Pages of links by what became of the request: shown, answered, undone, invalid, or why it was refused.", "outcome")
 	m.runsActive.WithLabelValues(otherValue)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
@@ -137,7 +140,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
 		m.interruptsRaised, m.interruptsResolved, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
-		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, m.webhooks.events, m.webhooks.dead, build,
+		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, m.webhooks.events, m.webhooks.dead, m.linkPages, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -20,6 +20,7 @@ type interruptService struct {
 	*service
 
 	encoded          *flow.EncodedCache[encodedChangeKey]
+	links            LinkMaker // nil = the server makes no links
 	followInterrupts func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) InterruptFollower
 }
 

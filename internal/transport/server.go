@@ -72,6 +72,8 @@ type Options struct {
 	AuditReads bool
 	// Access decides what callers may do; it needs an Authenticator. nil = everything.
 	Access *permission.Authorizer
+	// Links make links by which people answer, nil = none are made.
+	Links LinkMaker
 	// Quotas refuse calls beyond the limits of their tenant or caller; nil = they have none.
 	Quotas interceptor.Quotas
 	// TLS encrypts connections, nil = plain text.
@@ -189,6 +191,7 @@ type Server struct {
 	refusalMetrics reason.RefusalMetrics // nil = not counted
 
 	maxConnections int
+	local          *interceptor.LocalConn
 	unread         *flow.UnreadTracker
 }
 
@@ -234,7 +237,7 @@ func NewServer(o Options) (*Server, error) {
 		maxConnections: o.MaxConnections, unread: unread, refusalMetrics: o.RefusalMetrics,
 	}
 	s.recordStoreRefusal(nil)
-	s.hub = o.Hub
+	s.hub, s.local = o.Hub, d.NewLocalConn()
 	s.registerServices(o, d.WrapRegistrar(s.grpc))
 	incoming.RegisterMethods(s.grpc.GetServiceInfo())
 	d.RegisterMethods(s.grpc.GetServiceInfo())
@@ -301,7 +304,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common})
 	graphdv1.RegisterThreadServiceServer(at, &threadService{service: common})
 	graphdv1.RegisterInterruptServiceServer(at, &interruptService{
-		service: common, encoded: flow.NewEncodedCache[encodedChangeKey](), followInterrupts: o.FollowInterrupts,
+		service: common, encoded: flow.NewEncodedCache[encodedChangeKey](), followInterrupts: o.FollowInterrupts, links: o.Links,
 	})
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
 		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry, o.Auditor != nil}, workers: o.Workers, info: o.Info,
@@ -323,6 +326,9 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		reflection.Register(s.grpc)
 	}
 }
+
+// Local returns a connection for doors of this server that do not speak gRPC.
+func (s *Server) Local() *interceptor.LocalConn { return s.local }
 
 // Serve accepts connections until the server is drained or stopped.
 func (s *Server) Serve(l net.Listener) error {

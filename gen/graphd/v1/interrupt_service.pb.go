@@ -1195,6 +1195,174 @@ func (x *CommentInterruptRequest) GetRequestId() string {
 	return ""
 }
 
+// Asks for a link.
+type MakeLinkRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the question.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The question.
+	InterruptId string `protobuf:"bytes,2,opt,name=interrupt_id,json=interruptId,proto3" json:"interrupt_id,omitempty"`
+	// Who answers by the link; empty means the caller, with the caller's groups.
+	Principal string `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Groups of the principal: the policy of the question decides with them.
+	// At most 32, and only with principal.
+	Groups []string `protobuf:"bytes,4,rep,name=groups,proto3" json:"groups,omitempty"`
+	// How long the link is valid; unset means 3 days, or the most that the server
+	// permits if that is less.
+	Valid *durationpb.Duration `protobuf:"bytes,5,opt,name=valid,proto3" json:"valid,omitempty"`
+	// The link ends with the next change of the question: a vote, a claim, a
+	// comment, another assignee.
+	Bound bool `protobuf:"varint,6,opt,name=bound,proto3" json:"bound,omitempty"`
+	// Fills in the form that the link opens; the person may change it. At most
+	// 1 KiB.
+	Preset        *Payload `protobuf:"bytes,7,opt,name=preset,proto3" json:"preset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MakeLinkRequest) Reset() {
+	*x = MakeLinkRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MakeLinkRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MakeLinkRequest) ProtoMessage() {}
+
+func (x *MakeLinkRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MakeLinkRequest.ProtoReflect.Descriptor instead.
+func (*MakeLinkRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *MakeLinkRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *MakeLinkRequest) GetInterruptId() string {
+	if x != nil {
+		return x.InterruptId
+	}
+	return ""
+}
+
+func (x *MakeLinkRequest) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *MakeLinkRequest) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *MakeLinkRequest) GetValid() *durationpb.Duration {
+	if x != nil {
+		return x.Valid
+	}
+	return nil
+}
+
+func (x *MakeLinkRequest) GetBound() bool {
+	if x != nil {
+		return x.Bound
+	}
+	return false
+}
+
+func (x *MakeLinkRequest) GetPreset() *Payload {
+	if x != nil {
+		return x.Preset
+	}
+	return nil
+}
+
+// A link. A holder of it can answer as its person: send it to that person only.
+type Link struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The whole URL.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// Path of the URL, for a server that is reached by another name.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// When the link ends.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Link) Reset() {
+	*x = Link{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Link) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Link) ProtoMessage() {}
+
+func (x *Link) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Link.ProtoReflect.Descriptor instead.
+func (*Link) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Link) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Link) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Link) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
 // Asks for a trail.
 type ListTrailRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1212,7 +1380,7 @@ type ListTrailRequest struct {
 
 func (x *ListTrailRequest) Reset() {
 	*x = ListTrailRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1392,7 @@ func (x *ListTrailRequest) String() string {
 func (*ListTrailRequest) ProtoMessage() {}
 
 func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1405,7 @@ func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailRequest.ProtoReflect.Descriptor instead.
 func (*ListTrailRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListTrailRequest) GetThreadId() string {
@@ -1281,7 +1449,7 @@ type ListTrailResponse struct {
 
 func (x *ListTrailResponse) Reset() {
 	*x = ListTrailResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1461,7 @@ func (x *ListTrailResponse) String() string {
 func (*ListTrailResponse) ProtoMessage() {}
 
 func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1474,7 @@ func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailResponse.ProtoReflect.Descriptor instead.
 func (*ListTrailResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{18}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListTrailResponse) GetEntries() []*TrailEntry {
@@ -1357,7 +1525,7 @@ type AnswerInterruptsRequest struct {
 
 func (x *AnswerInterruptsRequest) Reset() {
 	*x = AnswerInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1537,7 @@ func (x *AnswerInterruptsRequest) String() string {
 func (*AnswerInterruptsRequest) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1550,7 @@ func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AnswerInterruptsRequest) GetWhich() isAnswerInterruptsRequest_Which {
@@ -1520,7 +1688,7 @@ type AnswerOutcome struct {
 
 func (x *AnswerOutcome) Reset() {
 	*x = AnswerOutcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1700,7 @@ func (x *AnswerOutcome) String() string {
 func (*AnswerOutcome) ProtoMessage() {}
 
 func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1713,7 @@ func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerOutcome.ProtoReflect.Descriptor instead.
 func (*AnswerOutcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{20}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AnswerOutcome) GetThreadId() string {
@@ -1596,7 +1764,7 @@ type CountInterruptsResponse_Count struct {
 
 func (x *CountInterruptsResponse_Count) Reset() {
 	*x = CountInterruptsResponse_Count{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1776,7 @@ func (x *CountInterruptsResponse_Count) String() string {
 func (*CountInterruptsResponse_Count) ProtoMessage() {}
 
 func (x *CountInterruptsResponse_Count) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1826,7 @@ type CheckResponsesResponse_Outcome struct {
 
 func (x *CheckResponsesResponse_Outcome) Reset() {
 	*x = CheckResponsesResponse_Outcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1838,7 @@ func (x *CheckResponsesResponse_Outcome) String() string {
 func (*CheckResponsesResponse_Outcome) ProtoMessage() {}
 
 func (x *CheckResponsesResponse_Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +1905,7 @@ type AnswerInterruptsRequest_Target struct {
 
 func (x *AnswerInterruptsRequest_Target) Reset() {
 	*x = AnswerInterruptsRequest_Target{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1917,7 @@ func (x *AnswerInterruptsRequest_Target) String() string {
 func (*AnswerInterruptsRequest_Target) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1930,7 @@ func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Target.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Target) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19, 0}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{21, 0}
 }
 
 func (x *AnswerInterruptsRequest_Target) GetThreadId() string {
@@ -1797,7 +1965,7 @@ type AnswerInterruptsRequest_Targets struct {
 
 func (x *AnswerInterruptsRequest_Targets) Reset() {
 	*x = AnswerInterruptsRequest_Targets{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1977,7 @@ func (x *AnswerInterruptsRequest_Targets) String() string {
 func (*AnswerInterruptsRequest_Targets) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1990,7 @@ func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Targets.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Targets) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19, 1}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{21, 1}
 }
 
 func (x *AnswerInterruptsRequest_Targets) GetTargets() []*AnswerInterruptsRequest_Target {
@@ -1923,7 +2091,20 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\"\x8e\x01\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\"\xfa\x01\n" +
+	"\x0fMakeLinkRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
+	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x1c\n" +
+	"\tprincipal\x18\x03 \x01(\tR\tprincipal\x12\x16\n" +
+	"\x06groups\x18\x04 \x03(\tR\x06groups\x12/\n" +
+	"\x05valid\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x05valid\x12\x14\n" +
+	"\x05bound\x18\x06 \x01(\bR\x05bound\x12*\n" +
+	"\x06preset\x18\a \x01(\v2\x12.graphd.v1.PayloadR\x06preset\"i\n" +
+	"\x04Link\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12;\n" +
+	"\vexpire_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"\x8e\x01\n" +
 	"\x10ListTrailRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x1b\n" +
@@ -1956,7 +2137,7 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x16\n" +
 	"\x06stored\x18\x03 \x01(\bR\x06stored\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage2\xf9\b\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage2\xb2\t\n" +
 	"\x10InterruptService\x12U\n" +
 	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12X\n" +
 	"\x0fCountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12D\n" +
@@ -1969,7 +2150,8 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x11DelegateInterrupt\x12#.graphd.v1.DelegateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
 	"\x0fRetractResponse\x12!.graphd.v1.RetractResponseRequest\x1a\x14.graphd.v1.Interrupt\x12X\n" +
 	"\x0fRevealInterrupt\x12!.graphd.v1.RevealInterruptRequest\x1a\".graphd.v1.RevealInterruptResponse\x12M\n" +
-	"\x10CommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x12F\n" +
+	"\x10CommentInterrupt\x12\".graphd.v1.CommentInterruptRequest\x1a\x15.graphd.v1.TrailEntry\x127\n" +
+	"\bMakeLink\x12\x1a.graphd.v1.MakeLinkRequest\x1a\x0f.graphd.v1.Link\x12F\n" +
 	"\tListTrail\x12\x1b.graphd.v1.ListTrailRequest\x1a\x1c.graphd.v1.ListTrailResponse\x12R\n" +
 	"\x10AnswerInterrupts\x12\".graphd.v1.AnswerInterruptsRequest\x1a\x18.graphd.v1.AnswerOutcome0\x01B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
@@ -1986,7 +2168,7 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_interrupt_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(CountInterruptsResponse_Precision)(0),  // 0: graphd.v1.CountInterruptsResponse.Precision
 	(*ListInterruptsRequest)(nil),           // 1: graphd.v1.ListInterruptsRequest
@@ -2006,78 +2188,85 @@ var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(*RevealInterruptRequest)(nil),          // 15: graphd.v1.RevealInterruptRequest
 	(*RevealInterruptResponse)(nil),         // 16: graphd.v1.RevealInterruptResponse
 	(*CommentInterruptRequest)(nil),         // 17: graphd.v1.CommentInterruptRequest
-	(*ListTrailRequest)(nil),                // 18: graphd.v1.ListTrailRequest
-	(*ListTrailResponse)(nil),               // 19: graphd.v1.ListTrailResponse
-	(*AnswerInterruptsRequest)(nil),         // 20: graphd.v1.AnswerInterruptsRequest
-	(*AnswerOutcome)(nil),                   // 21: graphd.v1.AnswerOutcome
-	(*CountInterruptsResponse_Count)(nil),   // 22: graphd.v1.CountInterruptsResponse.Count
-	(*CheckResponsesResponse_Outcome)(nil),  // 23: graphd.v1.CheckResponsesResponse.Outcome
-	(*AnswerInterruptsRequest_Target)(nil),  // 24: graphd.v1.AnswerInterruptsRequest.Target
-	(*AnswerInterruptsRequest_Targets)(nil), // 25: graphd.v1.AnswerInterruptsRequest.Targets
-	(*Interrupt)(nil),                       // 26: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),           // 27: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),             // 28: google.protobuf.Duration
-	(*InterruptResponse)(nil),               // 29: graphd.v1.InterruptResponse
-	(*Payload)(nil),                         // 30: graphd.v1.Payload
-	(*TrailEntry)(nil),                      // 31: graphd.v1.TrailEntry
-	(*Dismissal)(nil),                       // 32: graphd.v1.Dismissal
-	(*timestamppb.Timestamp)(nil),           // 33: google.protobuf.Timestamp
+	(*MakeLinkRequest)(nil),                 // 18: graphd.v1.MakeLinkRequest
+	(*Link)(nil),                            // 19: graphd.v1.Link
+	(*ListTrailRequest)(nil),                // 20: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),               // 21: graphd.v1.ListTrailResponse
+	(*AnswerInterruptsRequest)(nil),         // 22: graphd.v1.AnswerInterruptsRequest
+	(*AnswerOutcome)(nil),                   // 23: graphd.v1.AnswerOutcome
+	(*CountInterruptsResponse_Count)(nil),   // 24: graphd.v1.CountInterruptsResponse.Count
+	(*CheckResponsesResponse_Outcome)(nil),  // 25: graphd.v1.CheckResponsesResponse.Outcome
+	(*AnswerInterruptsRequest_Target)(nil),  // 26: graphd.v1.AnswerInterruptsRequest.Target
+	(*AnswerInterruptsRequest_Targets)(nil), // 27: graphd.v1.AnswerInterruptsRequest.Targets
+	(*Interrupt)(nil),                       // 28: graphd.v1.Interrupt
+	(*fieldmaskpb.FieldMask)(nil),           // 29: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),             // 30: google.protobuf.Duration
+	(*InterruptResponse)(nil),               // 31: graphd.v1.InterruptResponse
+	(*Payload)(nil),                         // 32: graphd.v1.Payload
+	(*TrailEntry)(nil),                      // 33: graphd.v1.TrailEntry
+	(*timestamppb.Timestamp)(nil),           // 34: google.protobuf.Timestamp
+	(*Dismissal)(nil),                       // 35: graphd.v1.Dismissal
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	26, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	22, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
-	26, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	27, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	26, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	28, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	24, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
+	28, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	29, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	28, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
 	8,  // 5: graphd.v1.InterruptChange.changes:type_name -> graphd.v1.InterruptChange
-	28, // 6: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	29, // 7: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
-	23, // 8: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
-	30, // 9: graphd.v1.RevealInterruptResponse.value:type_name -> graphd.v1.Payload
-	30, // 10: graphd.v1.RevealInterruptResponse.default_response:type_name -> graphd.v1.Payload
-	30, // 11: graphd.v1.RevealInterruptResponse.response:type_name -> graphd.v1.Payload
-	31, // 12: graphd.v1.RevealInterruptResponse.entry:type_name -> graphd.v1.TrailEntry
-	31, // 13: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	25, // 14: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
-	30, // 15: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
-	32, // 16: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	33, // 17: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
-	0,  // 18: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
-	28, // 19: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
-	24, // 20: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
-	1,  // 21: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	3,  // 22: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
-	5,  // 23: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	6,  // 24: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	7,  // 25: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	9,  // 26: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
-	10, // 27: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	11, // 28: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
-	13, // 29: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
-	14, // 30: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
-	15, // 31: graphd.v1.InterruptService.RevealInterrupt:input_type -> graphd.v1.RevealInterruptRequest
-	17, // 32: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	18, // 33: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	20, // 34: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	2,  // 35: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	4,  // 36: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
-	26, // 37: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	26, // 38: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	8,  // 39: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	26, // 40: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	26, // 41: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	12, // 42: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
-	26, // 43: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
-	26, // 44: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
-	16, // 45: graphd.v1.InterruptService.RevealInterrupt:output_type -> graphd.v1.RevealInterruptResponse
-	31, // 46: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	19, // 47: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	21, // 48: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	35, // [35:49] is the sub-list for method output_type
-	21, // [21:35] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	30, // 6: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	31, // 7: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
+	25, // 8: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
+	32, // 9: graphd.v1.RevealInterruptResponse.value:type_name -> graphd.v1.Payload
+	32, // 10: graphd.v1.RevealInterruptResponse.default_response:type_name -> graphd.v1.Payload
+	32, // 11: graphd.v1.RevealInterruptResponse.response:type_name -> graphd.v1.Payload
+	33, // 12: graphd.v1.RevealInterruptResponse.entry:type_name -> graphd.v1.TrailEntry
+	30, // 13: graphd.v1.MakeLinkRequest.valid:type_name -> google.protobuf.Duration
+	32, // 14: graphd.v1.MakeLinkRequest.preset:type_name -> graphd.v1.Payload
+	34, // 15: graphd.v1.Link.expire_time:type_name -> google.protobuf.Timestamp
+	33, // 16: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	27, // 17: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	32, // 18: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	35, // 19: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	34, // 20: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	0,  // 21: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
+	30, // 22: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
+	26, // 23: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	1,  // 24: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	3,  // 25: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
+	5,  // 26: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	6,  // 27: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	7,  // 28: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	9,  // 29: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	10, // 30: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	11, // 31: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
+	13, // 32: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
+	14, // 33: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
+	15, // 34: graphd.v1.InterruptService.RevealInterrupt:input_type -> graphd.v1.RevealInterruptRequest
+	17, // 35: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	18, // 36: graphd.v1.InterruptService.MakeLink:input_type -> graphd.v1.MakeLinkRequest
+	20, // 37: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	22, // 38: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	2,  // 39: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	4,  // 40: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
+	28, // 41: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	28, // 42: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	8,  // 43: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	28, // 44: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	28, // 45: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	12, // 46: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
+	28, // 47: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
+	28, // 48: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
+	16, // 49: graphd.v1.InterruptService.RevealInterrupt:output_type -> graphd.v1.RevealInterruptResponse
+	33, // 50: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	19, // 51: graphd.v1.InterruptService.MakeLink:output_type -> graphd.v1.Link
+	21, // 52: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	23, // 53: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	39, // [39:54] is the sub-list for method output_type
+	24, // [24:39] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }
@@ -2088,7 +2277,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_init()
-	file_graphd_v1_interrupt_service_proto_msgTypes[19].OneofWrappers = []any{
+	file_graphd_v1_interrupt_service_proto_msgTypes[21].OneofWrappers = []any{
 		(*AnswerInterruptsRequest_Targets_)(nil),
 		(*AnswerInterruptsRequest_Filter)(nil),
 		(*AnswerInterruptsRequest_Value)(nil),
@@ -2100,7 +2289,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

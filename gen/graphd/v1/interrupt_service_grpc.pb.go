@@ -31,6 +31,7 @@ const (
 	InterruptService_RetractResponse_FullMethodName   = "/graphd.v1.InterruptService/RetractResponse"
 	InterruptService_RevealInterrupt_FullMethodName   = "/graphd.v1.InterruptService/RevealInterrupt"
 	InterruptService_CommentInterrupt_FullMethodName  = "/graphd.v1.InterruptService/CommentInterrupt"
+	InterruptService_MakeLink_FullMethodName          = "/graphd.v1.InterruptService/MakeLink"
 	InterruptService_ListTrail_FullMethodName         = "/graphd.v1.InterruptService/ListTrail"
 	InterruptService_AnswerInterrupts_FullMethodName  = "/graphd.v1.InterruptService/AnswerInterrupts"
 )
@@ -101,6 +102,13 @@ type InterruptServiceClient interface {
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 	// TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
 	CommentInterrupt(ctx context.Context, in *CommentInterruptRequest, opts ...grpc.CallOption) (*TrailEntry, error)
+	// Makes a link: a signed URL by which one person answers one open question
+	// without other credentials, until expire_time. The server stores nothing of
+	// it. An answer by link is checked as every other answer of that person.
+	// principal and groups need the right link-others. Errors: INTERRUPT_NOT_FOUND,
+	// INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED, LINKS_NOT_CONFIGURED,
+	// INVALID_FIELD, also for a breakpoint.
+	MakeLink(ctx context.Context, in *MakeLinkRequest, opts ...grpc.CallOption) (*Link, error)
 	// Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
 	// CHECKPOINT_CORRUPT for a trail that is not what it was.
 	ListTrail(ctx context.Context, in *ListTrailRequest, opts ...grpc.CallOption) (*ListTrailResponse, error)
@@ -251,6 +259,16 @@ func (c *interruptServiceClient) CommentInterrupt(ctx context.Context, in *Comme
 	return out, nil
 }
 
+func (c *interruptServiceClient) MakeLink(ctx context.Context, in *MakeLinkRequest, opts ...grpc.CallOption) (*Link, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Link)
+	err := c.cc.Invoke(ctx, InterruptService_MakeLink_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *interruptServiceClient) ListTrail(ctx context.Context, in *ListTrailRequest, opts ...grpc.CallOption) (*ListTrailResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListTrailResponse)
@@ -346,6 +364,13 @@ type InterruptServiceServer interface {
 	// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 	// TRAIL_FULL, REQUEST_ID_CONFLICT, INVALID_FIELD for a breakpoint.
 	CommentInterrupt(context.Context, *CommentInterruptRequest) (*TrailEntry, error)
+	// Makes a link: a signed URL by which one person answers one open question
+	// without other credentials, until expire_time. The server stores nothing of
+	// it. An answer by link is checked as every other answer of that person.
+	// principal and groups need the right link-others. Errors: INTERRUPT_NOT_FOUND,
+	// INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED, LINKS_NOT_CONFIGURED,
+	// INVALID_FIELD, also for a breakpoint.
+	MakeLink(context.Context, *MakeLinkRequest) (*Link, error)
 	// Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
 	// CHECKPOINT_CORRUPT for a trail that is not what it was.
 	ListTrail(context.Context, *ListTrailRequest) (*ListTrailResponse, error)
@@ -402,6 +427,9 @@ func (UnimplementedInterruptServiceServer) RevealInterrupt(context.Context, *Rev
 }
 func (UnimplementedInterruptServiceServer) CommentInterrupt(context.Context, *CommentInterruptRequest) (*TrailEntry, error) {
 	return nil, status.Error(codes.Unimplemented, "method CommentInterrupt not implemented")
+}
+func (UnimplementedInterruptServiceServer) MakeLink(context.Context, *MakeLinkRequest) (*Link, error) {
+	return nil, status.Error(codes.Unimplemented, "method MakeLink not implemented")
 }
 func (UnimplementedInterruptServiceServer) ListTrail(context.Context, *ListTrailRequest) (*ListTrailResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTrail not implemented")
@@ -639,6 +667,24 @@ func _InterruptService_CommentInterrupt_Handler(srv interface{}, ctx context.Con
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InterruptService_MakeLink_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MakeLinkRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).MakeLink(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_MakeLink_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).MakeLink(ctx, req.(*MakeLinkRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _InterruptService_ListTrail_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListTrailRequest)
 	if err := dec(in); err != nil {
@@ -718,6 +764,10 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CommentInterrupt",
 			Handler:    _InterruptService_CommentInterrupt_Handler,
+		},
+		{
+			MethodName: "MakeLink",
+			Handler:    _InterruptService_MakeLink_Handler,
 		},
 		{
 			MethodName: "ListTrail",

@@ -187,3 +187,16 @@ func JoinConditions(filter string, more ...string) string {
 	all := slices.DeleteFunc(append([]string{filter}, more...), func(c string) bool { return strings.TrimSpace(c) == "" })
 	return strings.Join(all, " AND ")
 }
+
+// ParseDays reads a duration, also in days, like 3d. Errors: *exit.UsageError.
+func ParseDays(flag, text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if digits, ok := strings.CutSuffix(text, "d"); ok {
+		days, wrong := strconv.ParseInt(digits, 10, 17)
+		d, err = time.Duration(days)*24*time.Hour, wrong
+	}
+	if err != nil || d <= 0 {
+		return 0, exit.Usagef("--%s %q is no duration", flag, text).WithHint("want more than 0, like 2h or 3d")
+	}
+	return d, nil
+}

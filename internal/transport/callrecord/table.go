@@ -143,6 +143,10 @@ func otherMethods() []Row {
 		},
 		{Method: interruptService + "DelegateInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Shown: []string{"to"}, Digests: []string{"note"}},
 		{Method: interruptService + "RevealInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Shown: []string{"pointers"}, Digests: []string{"note"}},
+		{
+			Method: interruptService + "MakeLink", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id",
+			Shown: []string{"principal", "groups", "bound"}, Skipped: []string{"valid", "preset"},
+		},
 		{Method: interruptService + "RetractResponse", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{Method: interruptService + "ReleaseInterrupt", Kind: Changes, Thread: "thread_id", Questions: "interrupt_id", Digests: []string{"note"}},
 		{

@@ -26,7 +26,7 @@ type Auditor interface {
 	RecordCall(r audit.Record)
 }
 
-// doorGRPC is the door of all calls that come in here. A client can't choose it.
+// doorGRPC is the door of all calls but those of a LocalConn. A client can't choose it.
 const doorGRPC = "grpc"
 
 // callAudit makes the records of calls. nil records nothing and costs nothing.
@@ -109,6 +109,9 @@ func (a *auditedCall) writeRecord(ctx context.Context, answer any, err error) {
 	describeError(&r, err)
 	if !a.isRecorded(r.Outcome) {
 		return
+	}
+	if caller := localCallerOf(ctx); caller != nil {
+		r.Door = caller.Door
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		r.Remote = p.Addr.String()

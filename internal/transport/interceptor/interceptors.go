@@ -35,6 +35,7 @@ type Interceptors struct {
 	audit         *callAudit    // nil = not recorded
 	authorizer    Authorizer    // nil = every caller may make every call
 	quotas        Quotas        // nil = callers have no limits
+	local         *LocalConn    // nil = there are no local calls
 
 	maxMessageBytes int // bytes
 	receiver        flow.MessageReceiver

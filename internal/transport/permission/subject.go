@@ -71,6 +71,7 @@ func listSubjectFields() []subjectFields {
 		{method: graphdv1.InterruptService_RevealInterrupt_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.InterruptService_RetractResponse_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.InterruptService_CommentInterrupt_FullMethodName, thread: "thread_id"},
+		{method: graphdv1.InterruptService_MakeLink_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.InterruptService_ListTrail_FullMethodName, thread: "thread_id"},
 
 		{method: graphdv1.RegistryService_GetGraph_FullMethodName, graph: "graph"},

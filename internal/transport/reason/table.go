@@ -83,6 +83,7 @@ func Table() []Row {
 		{runtime.ReasonResponseInEffect, codes.FailedPrecondition, []string{"interruptId", "effectiveTime"}},
 		{runtime.ReasonInterruptClaimed, codes.FailedPrecondition, []string{"interruptId", "claimedBy", "claimExpireTime"}},
 		{runtime.ReasonTrailFull, codes.FailedPrecondition, []string{"interruptId", "limitBytes"}},
+		{runtime.ReasonLinksNotConfigured, codes.FailedPrecondition, nil},
 		{runtime.ReasonResponsesIncomplete, codes.FailedPrecondition, []string{"missingInterruptIds"}},
 		{runtime.ReasonResponseAmbiguous, codes.FailedPrecondition, []string{"openInterruptIds", "count"}},
 		{runtime.ReasonAmbiguousNode, codes.FailedPrecondition, []string{"nodes"}},

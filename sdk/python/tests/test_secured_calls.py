@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import datetime
 import gc
 import logging
 import os
@@ -31,6 +33,7 @@ from graphd.errors import (
     TLSError,
     UnauthenticatedError,
 )
+from graphd.remote import AsyncClient, Client
 from graphd.runtime import Runtime
 from graphd.transport import certificates, token
 from graphd.transport.server import call_unary, server_at
@@ -485,7 +488,11 @@ def erin(keys: Path) -> str:
 def knowing(certs: Path, keys: Path, ann: str, bob: str, carl: str, dora: str, erin: str) -> Iterator[DevServer]:
     """A server with TLS that knows its callers."""
     ours = Security(ca=certs / "ca.pem", token=ann)
-    with dev(flags=[*server_flags(certs), "--api-keys", str(keys)], security=ours) as started:
+    links = keys.with_name("link-keys")
+    links.write_text("k1: " + base64.b64encode(b"k" * 32).decode() + "\n")
+    links.chmod(0o400)
+    link_flags = ["--link-keys", str(links), "--links-url", "https://answer.example"]
+    with dev(flags=[*server_flags(certs), "--api-keys", str(keys), *link_flags], security=ours) as started:
         yield started
 
 
@@ -506,6 +513,24 @@ def test_an_answer_is_of_the_caller_of_the_key(knowing: DevServer) -> None:
     assert answered.HasField("response_time")
     runs = call_unary(stubs.graphs.ListRuns, gs.ListRunsRequest(thread_id="responder-1")).runs
     assert [run.started_by for run in runs] == ["ann"]
+    graph.detach()
+
+
+async def test_links_are_made(knowing: DevServer) -> None:
+    saver = InMemorySaver(server=knowing.address, security=knowing.security)
+    graph = build(lambda state: {"log": [interrupt("go?")]}).compile(saver, name="linked")
+    graph.invoke({"log": []}, config("linked-1"))
+    client = Client(knowing.address, security=knowing.security)
+    (question,) = list(client.inbox.list(thread_id="linked-1"))
+    link = client.inbox.make_link(question, valid=60, bound=True)
+    assert link.url == "https://answer.example" + link.path and link.path.startswith("/a/")
+    assert link.path not in repr(link)
+    assert link.expires_at is not None
+    assert link.expires_at - datetime.datetime.now(datetime.UTC) <= datetime.timedelta(seconds=60)
+    with pytest.raises(AccessDeniedError, match="link-others"):
+        client.inbox.make_link(question, "bob", ["finance"])
+    other = await AsyncClient(knowing.address, security=knowing.security).inbox.make_link(question)
+    assert other.url.startswith("https://answer.example/a/")
     graph.detach()
 
 

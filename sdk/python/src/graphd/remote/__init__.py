@@ -5,6 +5,7 @@ from graphd.remote.bulk_answer import AnswerOutcome
 from graphd.remote.client import AsyncClient, Client
 from graphd.remote.cursor import Cursor
 from graphd.remote.graphs import Graph
+from graphd.remote.link import Link
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange, Revealed
 from graphd.remote.question_count import CountFilter, QuestionCount
 from graphd.remote.run import Failure, Run
@@ -25,6 +26,7 @@ __all__ = [
     "Dismissal",
     "Failure",
     "Graph",
+    "Link",
     "Question",
     "QuestionChange",
     "QuestionCount",

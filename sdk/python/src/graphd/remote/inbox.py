@@ -18,6 +18,7 @@ from graphd.remote.bulk_answer import (
 from graphd.remote.caller import AsyncCaller, Caller
 from graphd.remote.inbox_calls import Keep
 from graphd.remote.inbox_watch import ResumableWatch, aread_changes, read_changes
+from graphd.remote.link import Link
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange, Revealed
 from graphd.remote.question_count import CountFilter, QuestionCount, count_one, count_questions
 from graphd.remote.question_filter import Due, Order, build_filter, read_order
@@ -225,6 +226,23 @@ class Inbox:
         """
         return self._caller.perform(inbox_calls.reveal_question(question, pointers, note))
 
+    def make_link(
+        self,
+        question: Question,
+        principal: str = "",
+        groups: Sequence[str] = (),
+        *,
+        valid: float | None = None,
+        bound: bool = False,
+    ) -> Link:
+        """Makes a link by which one person answers an open question in a browser, without other credentials.
+
+        Without ``principal`` it is for the caller. A link for another person needs the right link-others. ``groups``
+        are those of that person. It is valid for 3 days, or ``valid`` seconds; with ``bound`` it ends with the next
+        change of the question.
+        """
+        return self._caller.perform(inbox_calls.make_link(question, principal, groups, valid, bound))
+
     def retract(self, question: Question, note: str = "") -> Question:
         """Takes the caller's answer back before it takes effect, or the caller's vote: the question is open again.
 
@@ -382,6 +400,18 @@ class AsyncInbox:
     async def reveal(self, question: Question, pointers: Sequence[str] = (), note: str = "") -> Revealed:
         """Like Inbox.reveal."""
         return await self._caller.perform(inbox_calls.reveal_question(question, pointers, note))
+
+    async def make_link(
+        self,
+        question: Question,
+        principal: str = "",
+        groups: Sequence[str] = (),
+        *,
+        valid: float | None = None,
+        bound: bool = False,
+    ) -> Link:
+        """Like Inbox.make_link."""
+        return await self._caller.perform(inbox_calls.make_link(question, principal, groups, valid, bound))
 
     async def retract(self, question: Question, note: str = "") -> Question:
         """Like Inbox.retract."""

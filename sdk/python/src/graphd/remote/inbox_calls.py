@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from graphd._gen.v1 import interrupt_service_pb2 as ins
 from graphd.names import wire_thread
 from graphd.remote.caller import Page
+from graphd.remote.link import Link, read_link
 from graphd.remote.question import Question, Revealed, read_question, read_revealed
 from graphd.remote.trail import TrailEntry, read_entry
 from graphd.transport.unary import Call
@@ -96,6 +97,22 @@ def delegate_question(question: Question, to: str, note: str) -> Call[Question]:
         thread_id=wire_thread("", question.thread_id), interrupt_id=question.question_id, to=to, note=note
     )
     return Call(lambda s: s.interrupts.DelegateInterrupt, request, read_question, repeatable=False)
+
+
+def make_link(
+    question: Question, principal: str, groups: Sequence[str], valid: float | None, bound: bool
+) -> Call[Link]:
+    """Makes a link to an open question."""
+    request = ins.MakeLinkRequest(
+        thread_id=wire_thread("", question.thread_id),
+        interrupt_id=question.question_id,
+        principal=principal,
+        groups=groups,
+        bound=bound,
+    )
+    if valid is not None:
+        request.valid.FromTimedelta(datetime.timedelta(seconds=valid))
+    return Call(lambda s: s.interrupts.MakeLink, request, read_link)
 
 
 def retract_response(question: Question, note: str) -> Call[Question]:

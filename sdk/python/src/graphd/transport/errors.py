@@ -113,6 +113,7 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "INTERRUPT_CLAIMED",
         "RESPONSE_IN_EFFECT",
         "TRAIL_FULL",
+        "LINKS_NOT_CONFIGURED",
         "RUN_NOT_CANCELLABLE",
         "GRAPH_VERSION_UNAVAILABLE",
         "GRAPH_IN_USE",

@@ -210,6 +210,34 @@ class CommentInterruptRequest(_message.Message):
     request_id: str
     def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., text: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
 
+class MakeLinkRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id", "principal", "groups", "valid", "bound", "preset")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    VALID_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    principal: str
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    valid: _duration_pb2.Duration
+    bound: bool
+    preset: _payload_pb2.Payload
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ..., principal: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., valid: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bound: bool = ..., preset: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ...) -> None: ...
+
+class Link(_message.Message):
+    __slots__ = ("url", "path", "expire_time")
+    URL_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    url: str
+    path: str
+    expire_time: _timestamp_pb2.Timestamp
+    def __init__(self, url: _Optional[str] = ..., path: _Optional[str] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
 class ListTrailRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id", "page_size", "page_token")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]

@@ -77,6 +77,11 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CommentInterruptRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__pb2.TrailEntry.FromString,
                 )
+        self.MakeLink = channel.unary_unary(
+                '/graphd.v1.InterruptService/MakeLink',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.MakeLinkRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.Link.FromString,
+                )
         self.ListTrail = channel.unary_unary(
                 '/graphd.v1.InterruptService/ListTrail',
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.ListTrailRequest.SerializeToString,
@@ -213,6 +218,18 @@ class InterruptServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def MakeLink(self, request, context):
+        """Makes a link: a signed URL by which one person answers one open question
+        without other credentials, until expire_time. The server stores nothing of
+        it. An answer by link is checked as every other answer of that person.
+        principal and groups need the right link-others. Errors: INTERRUPT_NOT_FOUND,
+        INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED, LINKS_NOT_CONFIGURED,
+        INVALID_FIELD, also for a breakpoint.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListTrail(self, request, context):
         """Lists what happened to a question, oldest first. Errors: INTERRUPT_NOT_FOUND,
         CHECKPOINT_CORRUPT for a trail that is not what it was.
@@ -296,6 +313,11 @@ def add_InterruptServiceServicer_to_server(servicer, server):
                     servicer.CommentInterrupt,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CommentInterruptRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__pb2.TrailEntry.SerializeToString,
+            ),
+            'MakeLink': grpc.unary_unary_rpc_method_handler(
+                    servicer.MakeLink,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.MakeLinkRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.Link.SerializeToString,
             ),
             'ListTrail': grpc.unary_unary_rpc_method_handler(
                     servicer.ListTrail,
@@ -520,6 +542,23 @@ class InterruptService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/CommentInterrupt',
             graphd_dot_v1_dot_interrupt__service__pb2.CommentInterruptRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__pb2.TrailEntry.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def MakeLink(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/MakeLink',
+            graphd_dot_v1_dot_interrupt__service__pb2.MakeLinkRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__service__pb2.Link.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

@@ -1,0 +1,3 @@
+module github.com/graphd-dev/graphd/examples/notify-chat
+
+go 1.26.0

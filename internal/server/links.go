@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
+
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/link"
+	"github.com/graphd-dev/graphd/internal/telemetry"
+	"github.com/graphd-dev/graphd/internal/tlsfiles"
+	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/linkmaker"
+	"github.com/graphd-dev/graphd/internal/transport/linkpage"
+)
+
+// linkServer makes links, and serves their pages.
+type linkServer struct {
+	keys     link.Keys
+	url      string
+	listener net.Listener // nil = another server serves the pages
+	http     *http.Server // nil = not built yet
+}
+
+// Bounds of a request for a page.
+const (
+	linkHeaderTimeout = 5 * time.Second
+	linkReadTimeout   = 20 * time.Second
+	linkWriteTimeout  = 40 * time.Second
+	linkIdleTimeout   = time.Minute
+	maxLinkHeader     = 16 << 10
+)
+
+// openLinks reads the keys of links and begins to listen, nil without keys. The error is an
+// *exit.UsageError or an *exit.HintError.
+func (o *Options) openLinks(log *zap.Logger) (*linkServer, error) {
+	if o.LinkKeys == "" {
+		return nil, nil
+	}
+	keys, err := o.readLinkKeys(log)
+	if err != nil {
+		return nil, err
+	}
+	l := &linkServer{keys: keys, url: o.LinksURL}
+	if o.LinksAddress == "" {
+		return l, nil
+	}
+	at, err := net.Listen("tcp", o.LinksAddress) //nolint:noctx // has no effect on listening
+	if err != nil {
+		return nil, &exit.HintError{
+			Err: fmt.Errorf("can't listen for links: %w", err), Hint: "choose another address with --links-address HOST:PORT",
+		}
+	}
+	l.listener = netutil.LimitListener(at, o.MaxLinkConnections)
+	if err := o.checkLinksExposure(at.Addr()); err != nil {
+		return l, err
+	}
+	secure, err := o.readLinkTLS(log)
+	if err != nil {
+		return l, err
+	}
+	scheme := "http://"
+	if secure != nil {
+		scheme, l.listener = "https://", tls.NewListener(l.listener, secure)
+	}
+	if l.url == "" {
+		l.url = scheme + at.Addr().String()
+	}
+	return l, nil
+}
+
+// readLinkTLS reads the files of TLS for browsers: they present no certificates, and speak
+// HTTP/1.1 here. nil = plain text.
+func (o *Options) readLinkTLS(log *zap.Logger) (*tls.Config, error) {
+	if o.TLSCert == "" {
+		return nil, nil
+	}
+	files, err := tlsfiles.OpenServer(tlsfiles.ServerFiles{Cert: o.TLSCert, Key: o.TLSKey}, log.Named("tls"), time.Now)
+	if err != nil {
+		return nil, explainTLSFile(err)
+	}
+	config := files.Config()
+	current := config.GetConfigForClient
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		now, err := current(hello)
+		if err != nil {
+			return nil, err
+		}
+		now = now.Clone()
+		now.NextProtos = []string{"http/1.1"}
+		return now, nil
+	}
+	return config, nil
+}
+
+// newLinkMaker returns what makes links, nil without keys.
+func (s *Server) newLinkMaker(o Options) transport.LinkMaker {
+	if s.links == nil {
+		return nil
+	}
+	return &linkmaker.Maker{Keys: s.links.keys, BaseURL: s.links.url, MaxValid: o.MaxLinkValid, Now: s.Engine.Now}
+}
+
+// buildLinks makes the server of the pages, if there is a listener.
+func (s *Server) buildLinks(metrics *telemetry.Metrics) error {
+	if s.links == nil || s.links.listener == nil {
+		return nil
+	}
+	pages, err := linkpage.New(linkpage.Options{
+		Keys: s.links.keys, Calls: s.grpc.Local(), IsDraining: s.isDraining.Load, Now: s.Engine.Now, Observer: metrics,
+	})
+	if err != nil {
+		return err
+	}
+	s.links.http = &http.Server{
+		Handler: pages, ReadHeaderTimeout: linkHeaderTimeout, ReadTimeout: linkReadTimeout, WriteTimeout: linkWriteTimeout,
+		IdleTimeout: linkIdleTimeout, MaxHeaderBytes: maxLinkHeader, ErrorLog: zap.NewStdLog(s.log.Named("links").WithOptions(zap.IncreaseLevel(zap.ErrorLevel))),
+	}
+	return nil
+}
+
+// serveLinks serves pages in the background.
+func (s *Server) serveLinks() {
+	if s.links == nil || s.links.http == nil {
+		return
+	}
+	go func() {
+		if err := s.links.http.Serve(s.links.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.serveErrors <- fmt.Errorf("serving links: %w", err)
+		}
+	}()
+}
+
+// LinksURL returns the URL that precedes the paths of links, "" = the server makes none.
+func (s *Server) LinksURL() string {
+	if s.links == nil {
+		return ""
+	}
+	return s.links.url
+}
+
+// shutdown lets requests finish, for as long as ctx allows.
+func (l *linkServer) shutdown(ctx context.Context) {
+	if l != nil && l.http != nil {
+		_ = l.http.Shutdown(ctx) // what is left is cut
+	}
+}
+
+// close stops serving at once.
+func (l *linkServer) close() error {
+	switch {
+	case l == nil || l.listener == nil:
+		return nil
+	case l.http != nil:
+		return errors.Join(l.http.Close(), ignoreClosed(l.listener.Close()))
+	}
+	return ignoreClosed(l.listener.Close())
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

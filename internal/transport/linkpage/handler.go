@@ -1,0 +1,353 @@
+package linkpage
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/identity"
+	"github.com/graphd-dev/graphd/internal/link"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
+)
+
+// Observer counts the pages that were served. outcome is the reason of a refusal, or shown,
+// invalid, answered or undone.
+type Observer interface {
+	LinkServed(outcome string)
+}
+
+// Options make a Handler. All fields must be set.
+type Options struct {
+	Keys link.Keys
+	// Calls makes calls of the services of this server, see interceptor.LocalConn.
+	Calls      grpc.ClientConnInterface
+	IsDraining func() bool
+	Now        func() time.Time
+	Observer   Observer
+}
+
+// Bounds of a request.
+const (
+	maxBodyBytes = 256 << 10 // of a form; each byte may take three
+	callTimeout  = 20 * time.Second
+	maxVisits    = 32 // served at a time: each may hold a large question
+)
+
+// The door of links in the audit, and the role that a link gives for its question alone.
+const (
+	doorLink     = "link"
+	roleAnswerer = "answerer"
+)
+
+// Names of controls that belong to no input.
+const (
+	controlNote = "note"
+	controlSeen = "seen"
+	controlDo   = "do"
+	doUndo      = "undo"
+)
+
+// Handler serves the pages of links.
+type Handler struct {
+	opts      Options
+	questions graphdv1.InterruptServiceClient
+	runs      graphdv1.GraphServiceClient
+	pages     *pages
+	visits    chan struct{} // has a value for each visit that is served
+}
+
+// New makes a handler. The error is that of a template.
+func New(o Options) (*Handler, error) {
+	shown, err := newPages()
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{
+		opts: o, pages: shown, questions: graphdv1.NewInterruptServiceClient(o.Calls), runs: graphdv1.NewGraphServiceClient(o.Calls),
+		visits: make(chan struct{}, maxVisits),
+	}, nil
+}
+
+// visit is one request of a person with a link.
+type visit struct {
+	*Handler
+
+	w    http.ResponseWriter
+	r    *http.Request
+	ctx  context.Context //nolint:containedctx // of the calls for this request
+	link link.Link
+}
+
+// ServeHTTP serves a link.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.pages.setHeaders(w.Header())
+	v := &visit{Handler: h, w: w, r: r}
+	token, isLink := strings.CutPrefix(r.URL.Path, link.PathPrefix)
+	found, err := h.opts.Keys.ParseToken(token, h.opts.Now())
+	switch {
+	case !isLink || errors.Is(err, link.ErrInvalid):
+		v.refuse(refuse(reasonUnknown))
+		return
+	case err != nil:
+		v.refuse(refuse(reasonLinkExpired))
+		return
+	case h.opts.IsDraining():
+		v.refuse(refuse(reasonDraining))
+		return
+	}
+	v.link = found
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	select {
+	case h.visits <- struct{}{}:
+		defer func() { <-h.visits }()
+	case <-ctx.Done():
+		v.refuse(refuse(reasonUnavailable))
+		return
+	}
+	v.ctx = interceptor.WithLocalCaller(ctx, callerOf(&found, r.RemoteAddr))
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		v.show()
+	case http.MethodPost:
+		v.receive()
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		v.refuse(refuse(reasonMethod))
+	}
+}
+
+// callerOf returns the person of a link as a caller, who may answer.
+func callerOf(l *link.Link, remote string) *interceptor.LocalCaller {
+	caller := &interceptor.LocalCaller{Door: doorLink, Remote: textAddr(remote)}
+	caller.Principal = identity.Principal{
+		Name: l.Principal, Groups: l.Groups, Tenant: l.Tenant, Tenants: []string{l.Tenant}, Roles: []string{roleAnswerer}, How: identity.HowLink,
+	}
+	return caller
+}
+
+// textAddr is the address of a client as the HTTP server knows it.
+type textAddr string
+
+var _ net.Addr = textAddr("")
+
+// Network returns the name of the network.
+func (textAddr) Network() string { return "tcp" }
+
+// String returns the address.
+func (a textAddr) String() string { return string(a) }
+
+// read reads the question of the link.
+func (v *visit) read() (*graphdv1.Interrupt, error) {
+	return v.questions.GetInterrupt(v.ctx, &graphdv1.GetInterruptRequest{ThreadId: v.link.Thread, InterruptId: v.link.Interrupt})
+}
+
+// show shows the question as it is now.
+func (v *visit) show() {
+	q, err := v.read()
+	if err != nil {
+		v.refuseError(err)
+		return
+	}
+	if p := v.showOwnAnswer(q); p != nil {
+		v.render(http.StatusOK, p)
+		return
+	}
+	if r, isOver := refuseState(q, v.opts.Now()); isOver {
+		v.refuse(r)
+		return
+	}
+	if v.isChanged(q) {
+		v.refuse(refuse(reasonChanged))
+		return
+	}
+	v.opts.Observer.LinkServed("shown")
+	v.render(http.StatusOK, showQuestion(q, v.link.Principal, v.link.Preset))
+}
+
+// isChanged reports whether the link was bound to the question as it was before.
+func (v *visit) isChanged(q *graphdv1.Interrupt) bool {
+	return v.link.IsBound() && v.link.Etag != q.GetEtag()
+}
+
+// showOwnAnswer makes the page for a person who has answered, nil = the person has not, or may
+// answer once more.
+func (v *visit) showOwnAnswer(q *graphdv1.Interrupt) *page {
+	p := &page{IsGood: true, Person: v.link.Principal}
+	switch q.GetState() {
+	case graphdv1.InterruptState_INTERRUPT_STATE_ANSWERED, graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED:
+		if q.GetResponder() != v.link.Principal {
+			return nil
+		}
+		p.Title = "Thank you, your answer is stored"
+		p.Text = []string{"You answered on " + formatTime(q.GetResponseTime().AsTime()) + "."}
+		if effective := q.GetEffectiveTime(); effective.IsValid() && effective.AsTime().After(v.opts.Now()) {
+			p.Text = append(p.Text, "It takes effect at "+formatMoment(effective.AsTime())+".")
+			p.Until, p.UntilAt = formatMoment(effective.AsTime()), effective.AsTime().UTC().Format(time.RFC3339)
+		}
+		return p
+	case graphdv1.InterruptState_INTERRUPT_STATE_OPEN:
+		if findVote(q, v.link.Principal) == nil || !v.isChanged(q) {
+			return nil
+		}
+		p.Title = "Thank you, your answer counts"
+		p.Text = append([]string{"The question is open until enough people have answered."}, describePeople(q)...)
+		p.Until = "the question is decided"
+		return p
+	default:
+		return nil
+	}
+}
+
+// receive takes what a person has sent.
+func (v *visit) receive() {
+	if kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		v.refuse(refuse(reasonForm))
+		return
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxBodyBytes)
+	if err := v.r.ParseForm(); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			v.refuse(refuse(reasonTooLarge))
+			return
+		}
+		v.refuse(refuse(reasonForm))
+		return
+	}
+	if v.r.PostForm.Get(controlDo) == doUndo {
+		v.undo()
+		return
+	}
+	v.answer()
+}
+
+// undo takes the answer of the person back.
+func (v *visit) undo() {
+	_, err := v.questions.RetractResponse(v.ctx, &graphdv1.RetractResponseRequest{ThreadId: v.link.Thread, InterruptId: v.link.Interrupt})
+	if err != nil {
+		v.refuseError(err)
+		return
+	}
+	v.opts.Observer.LinkServed("undone")
+	v.showAgain()
+}
+
+// answer answers the question with what was typed.
+func (v *visit) answer() {
+	q, err := v.read()
+	if err != nil {
+		v.refuseError(err)
+		return
+	}
+	seen := v.r.PostForm.Get(controlSeen)
+	p := showQuestion(q, v.link.Principal, "")
+	p.Note = v.r.PostForm.Get(controlNote)
+	value, isWhole := p.Form.readAnswer(v.r.PostForm)
+	r, isOver := refuseState(q, v.opts.Now())
+	switch {
+	case isOver && (q.GetResponder() != v.link.Principal || !isWhole): // the same answer again is accepted
+		v.refuse(r)
+		return
+	case seen != q.GetSeen():
+		v.showChange(q)
+		return
+	case !isWhole:
+		v.showProblem(p, "Something is missing or does not fit.")
+		return
+	}
+	_, err = v.runs.ResumeRun(v.ctx, &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
+		ThreadId: v.link.Thread,
+		Responses: []*graphdv1.InterruptResponse{{
+			InterruptId: v.link.Interrupt, Note: strings.ReplaceAll(p.Note, "\r\n", "\n"), Seen: seen, Etag: v.link.Etag,
+			Outcome: &graphdv1.InterruptResponse_Value{Value: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: value}}},
+		}},
+	}})
+	if err == nil {
+		v.opts.Observer.LinkServed("answered")
+		v.showAgain()
+		return
+	}
+	wrong := readProblem(err)
+	switch {
+	case wrong.reason == "QUESTION_CHANGED":
+		v.showLatest()
+	case wrong.isOfAnswer():
+		v.showProblem(p, placeProblems(p.Form, &wrong))
+	default:
+		v.refuse(wrong.refuse())
+	}
+}
+
+// showLatest shows a question that has changed while it was answered.
+func (v *visit) showLatest() {
+	q, err := v.read()
+	if err != nil {
+		v.refuseError(err)
+		return
+	}
+	v.showChange(q)
+}
+
+// showChange shows a question that has changed since it was shown.
+func (v *visit) showChange(q *graphdv1.Interrupt) {
+	v.opts.Observer.LinkServed("changed")
+	p := showQuestion(q, v.link.Principal, "")
+	p.Notice, p.IsGood = "The question has changed since you opened it. Nothing was stored: read it again.", false
+	v.render(http.StatusConflict, p)
+}
+
+// showProblem shows the form with what was typed and what is wrong with it.
+func (v *visit) showProblem(p *page, notice string) {
+	v.opts.Observer.LinkServed("invalid")
+	p.Notice, p.IsGood = notice, false
+	v.render(http.StatusUnprocessableEntity, p)
+}
+
+// placeProblems shows the problems of an answer at their inputs, and returns the text above
+// the form.
+func placeProblems(f *input, wrong *problem) string {
+	notice := "The answer does not fit. Nothing was stored."
+	for _, one := range wrong.violations {
+		_, pointer, isValue := strings.Cut(one.GetField(), ".value")
+		switch {
+		case isValue && f.showProblem(pointer, one.GetDescription()):
+		case strings.HasSuffix(one.GetField(), ".note"):
+			notice = "The note: " + one.GetDescription()
+		default:
+			notice = "The answer does not fit: " + one.GetDescription() + ". Nothing was stored."
+		}
+	}
+	return notice
+}
+
+// showAgain has the browser read the page anew, so that a reload sends nothing again.
+func (v *visit) showAgain() {
+	_, token, _ := strings.Cut(v.r.URL.Path, link.PathPrefix)
+	v.w.Header().Set("Location", token) // relative: a proxy may have put a path before it
+	v.w.WriteHeader(http.StatusSeeOther)
+}
+
+func (v *visit) refuseError(err error) {
+	p := readProblem(err)
+	v.refuse(p.refuse())
+}
+
+// refuse shows why there is no form.
+func (v *visit) refuse(r refusal) {
+	v.opts.Observer.LinkServed(r.Reason)
+	if r.Status == http.StatusServiceUnavailable || r.Status == http.StatusTooManyRequests {
+		v.w.Header().Set("Retry-After", strconv.Itoa(retrySeconds))
+	}
+	v.render(r.Status, &page{Title: r.Title, Text: []string{r.Text}})
+}
+
+// retrySeconds is when a person may try again.
+const retrySeconds = 5

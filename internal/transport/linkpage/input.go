@@ -1,0 +1,233 @@
+package linkpage
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
+	"github.com/graphd-dev/graphd/internal/visible"
+)
+
+// kind says how an input looks.
+type kind string
+
+// The kinds of inputs.
+const (
+	kindRadio    kind = "radio"
+	kindSelect   kind = "select"
+	kindLine     kind = "line"
+	kindText     kind = "text"
+	kindNumber   kind = "number"
+	kindList     kind = "list"     // a value on each line
+	kindJSON     kind = "json"     // JSON
+	kindAny      kind = "any"      // JSON or a text
+	kindConstant kind = "constant" // one value, which is sent as it is
+	kindGroup    kind = "group"    // an object
+)
+
+// Bounds of a form.
+const (
+	maxDepth  = 3   // of objects that have inputs of their own
+	maxInputs = 200 // of a form; a schema with more is answered as JSON
+	maxRadios = 6   // of an input; more choices are a list
+)
+
+// input is a field of a form and what was typed into it.
+type input struct {
+	Name        string // of the control
+	Label       string
+	Description string
+	Hint        string // which values fit
+	Kind        kind
+	Options     []option
+	Inputs      []*input // of a group
+	Typed       string
+	Problem     string
+	IsRequired  bool
+	IsWhole     bool // it is the whole answer
+	IsInteger   bool
+
+	field  form.Field
+	parent *input
+}
+
+// option is one choice of an input.
+type option struct {
+	Name, ID  string // of the control
+	Value     string // the index of the choice, "" = no answer
+	Label     string
+	IsChosen  bool
+	IsNeeded  bool
+	Described string // ids of the texts that describe the input
+}
+
+// ProblemID returns the id of the text of the problem.
+func (in *input) ProblemID() string { return in.Name + "-problem" }
+
+// HintID returns the id of the description.
+func (in *input) HintID() string { return in.Name + "-hint" }
+
+// Described returns the ids of the texts that describe the input, for aria-describedby.
+func (in *input) Described() string {
+	var ids []string
+	if in.Problem != "" {
+		ids = append(ids, in.ProblemID())
+	}
+	if in.Description != "" || in.Hint != "" {
+		ids = append(ids, in.HintID())
+	}
+	return strings.Join(ids, " ")
+}
+
+// buildForm makes the inputs of the answer to a schema, filled in with the defaults and,
+// before them, with a preset answer.
+func buildForm(schema, preset string) *input {
+	f := form.ParseSchema(schema)
+	root := newInput("v", form.Field{Form: f, Name: "Your answer", IsRequired: true}, nil, preset, maxDepth)
+	root.IsWhole = true
+	if root.count() > maxInputs {
+		root = newInput("v", form.Field{Form: f, Name: "Your answer", IsRequired: true}, nil, preset, -1)
+		root.IsWhole = true
+	}
+	return root
+}
+
+// newInput makes an input. At depth 0 an object is typed as JSON.
+func newInput(name string, field form.Field, parent *input, preset string, depth int) *input {
+	in := &input{
+		Name: name, Label: visible.Line(field.Name), Description: visible.Lines(field.Description), IsRequired: field.IsRequired,
+		field: field, parent: parent,
+	}
+	if title, ok := jsontext.UnquoteString(jsontext.MembersByKey(field.Schema)["title"]); ok && title != "" && parent != nil {
+		in.Label = visible.Line(title)
+	}
+	in.Kind = kindOf(&field, depth)
+	switch in.Kind {
+	case kindGroup:
+		given := jsontext.MembersByKey(preset)
+		for i, inner := range append(field.Fields(), field.AddedFields()...) {
+			in.Inputs = append(in.Inputs, newInput(name+"."+strconv.Itoa(i), inner, in, given[inner.Name], depth-1))
+		}
+	case kindNumber, kindList, kindJSON:
+		in.Hint = visible.Line(describeInput(in))
+	default:
+	}
+	in.IsInteger = field.IsInteger()
+	initial := preset
+	if initial == "" {
+		initial = field.Default
+	}
+	in.fillIn(initial)
+	return in
+}
+
+// kindOf returns how a field is typed.
+func kindOf(field *form.Field, depth int) kind {
+	f := &field.Form
+	switch {
+	case f.IsConstant() && field.IsRequired:
+		return kindConstant
+	case f.HasChoices() && field.IsRequired && len(f.Choices()) <= maxRadios:
+		return kindRadio
+	case f.HasChoices():
+		return kindSelect
+	case f.IsText() && isShort(f.Schema):
+		return kindLine
+	case f.IsText():
+		return kindText
+	case f.IsNumber():
+		return kindNumber
+	case f.IsWordList():
+		return kindList
+	case f.IsNested() && depth > 0:
+		return kindGroup
+	case f.DescribeInput() == "" || f.DescribeInput() == "JSON or text":
+		return kindAny
+	}
+	return kindJSON
+}
+
+// shortText is the length up to which a text has one line.
+const shortText = 120
+
+func isShort(schema string) bool {
+	parts := jsontext.MembersByKey(schema)
+	most, err := strconv.Atoi(parts["maxLength"])
+	return err == nil && most <= shortText || parts["format"] != "" || parts["pattern"] != ""
+}
+
+func describeInput(in *input) string {
+	if in.Kind == kindList {
+		if words := in.field.ListElement().DescribeInput(); words != "text" {
+			return "one on each line: " + words
+		}
+		return "one on each line"
+	}
+	return in.field.DescribeInput()
+}
+
+// fillIn shows a value of the field, as JSON; "" = none.
+func (in *input) fillIn(value string) {
+	chosen := ""
+	switch in.Kind {
+	case kindRadio, kindSelect:
+		for i, choice := range in.field.Choices() {
+			if value != "" && jsontext.CompactText(value) == choice {
+				chosen = strconv.Itoa(i)
+			}
+		}
+		in.choose(chosen)
+		return
+	case kindLine, kindText, kindAny:
+		if text, ok := jsontext.UnquoteString(value); ok {
+			value = text
+		}
+	case kindList:
+		value = listLines(value)
+	default:
+	}
+	in.Typed = value
+}
+
+// listLines shows the values of a JSON list, one on each line.
+func listLines(list string) string {
+	values := jsontext.SplitArray(list)
+	for i, value := range values {
+		if text, ok := jsontext.UnquoteString(value); ok && !strings.ContainsAny(text, "\r\n") {
+			values[i] = text
+		}
+	}
+	return strings.Join(values, "\n")
+}
+
+// choose makes the options, with one of them chosen.
+func (in *input) choose(value string) {
+	in.Typed, in.Options = value, nil
+	if in.Kind == kindSelect {
+		in.Options = append(in.Options, option{Label: "–", IsChosen: value == ""})
+	}
+	for i, choice := range in.field.Choices() {
+		label := choice
+		if text, ok := jsontext.UnquoteString(choice); ok {
+			label = text
+		}
+		if in.field.IsYesNo() {
+			label = map[string]string{"true": "Yes", "false": "No"}[choice]
+		}
+		index := strconv.Itoa(i)
+		in.Options = append(in.Options, option{
+			Name: in.Name, ID: in.Name + "-" + index, Value: index, Label: visible.Line(label), IsChosen: value == index,
+			IsNeeded: in.IsRequired,
+		})
+	}
+}
+
+// count returns the number of inputs of a form.
+func (in *input) count() int {
+	n := 1
+	for _, inner := range in.Inputs {
+		n += inner.count()
+	}
+	return n
+}

@@ -1,0 +1,151 @@
+package linkpage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
+	"github.com/graphd-dev/graphd/internal/visible"
+)
+
+// page is what a page shows. All texts in it come from graphs and people: the template
+// escapes them.
+type page struct {
+	Title  string
+	Graph  string
+	Person string // who answers
+	Notice string // what has just happened
+	IsGood bool   // the notice is no problem
+
+	Facts  []fact
+	People []string // for whom the question is, and what happens while it is open
+	Form   *input
+	Note   string // what was typed
+	Seen   string // digest of what is shown
+	Etag   string // of the question, when the link is bound to it
+
+	Text    []string // of a page without a question
+	Until   string   // until when an answer can be taken back, "" = it can't be
+	UntilAt string   // the same for programs
+	Style   style
+}
+
+// fact is a part of the value of a question.
+type fact struct {
+	Name string // "" = the value as a whole
+	Text string
+	Code bool // the text is JSON
+}
+
+// redacted stands in the place of a secret part.
+const redacted = `{"__redacted__":true}`
+
+// maxFactBytes bounds what a page shows of one fact.
+const maxFactBytes = 32 << 10
+
+// showQuestion makes the page of an open question.
+func showQuestion(q *graphdv1.Interrupt, person, preset string) *page {
+	p := &page{
+		Title: visible.Lines(strings.TrimSpace(q.GetMessage())), Graph: visible.Line(q.GetGraph()), Person: visible.Line(person),
+		Facts: listFacts(q.GetValue().GetJson()), People: describePeople(q), Seen: q.GetSeen(),
+		Form: buildForm(q.GetResponseSchema().GetJson(), preset),
+	}
+	if p.Title == "" {
+		p.Title = "A question"
+	}
+	if vote := findVote(q, person); vote != nil {
+		p.Notice = "Your answer of " + formatTime(vote.GetTime().AsTime()) + " counts. Another one takes its place."
+		p.IsGood = true
+		p.Until = "the question is decided"
+	}
+	return p
+}
+
+// findVote returns the vote of a person, nil = there is none.
+func findVote(q *graphdv1.Interrupt, person string) *graphdv1.Vote {
+	for _, v := range q.GetVotes() {
+		if v.GetPrincipal() == person {
+			return v
+		}
+	}
+	return nil
+}
+
+// listFacts takes the value of a question apart.
+func listFacts(value string) []fact {
+	if value == "" || value == "null" {
+		return nil
+	}
+	members := jsontext.SplitObject(value)
+	if members == nil {
+		return []fact{newFact("", value)}
+	}
+	facts := make([]fact, 0, len(members))
+	for _, m := range members {
+		facts = append(facts, newFact(visible.Line(m.Key), m.Value))
+	}
+	return facts
+}
+
+func newFact(name, value string) fact {
+	f := fact{Name: name}
+	if jsontext.CompactText(value) == redacted {
+		f.Text = "(secret)"
+		return f
+	}
+	if text, ok := jsontext.UnquoteString(value); ok {
+		f.Text = visible.Lines(clipText(text))
+		return f
+	}
+	f.Code = strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[")
+	if f.Code {
+		value = string(jsontext.IndentText([]byte(value)))
+	}
+	f.Text = visible.JSON(clipText(value))
+	return f
+}
+
+// clipText shortens a text that is too long to show.
+func clipText(text string) string {
+	if len(text) <= maxFactBytes {
+		return text
+	}
+	end := maxFactBytes
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + fmt.Sprintf("\n… and %d bytes more; graphd inbox show has all of it", len(text)-end)
+}
+
+// describePeople says for whom a question is, and what happens while it is open.
+func describePeople(q *graphdv1.Interrupt) []string {
+	var lines []string
+	people := q.GetPeople()
+	names := slices.Clone(people.GetUsers())
+	for _, group := range people.GetGroups() {
+		names = append(names, "members of "+group)
+	}
+	if len(names) == 0 {
+		names = q.GetAssignees()
+	}
+	if len(names) > 0 {
+		lines = append(lines, "For "+visible.Line(strings.Join(names, ", ")))
+	}
+	if needed := people.GetApprovals(); needed > 1 {
+		lines = append(lines, fmt.Sprintf("%d people must agree; %d answered so far", needed, len(q.GetVotes())))
+	}
+	if ends := q.GetExpireTime(); ends.IsValid() {
+		lines = append(lines, "Until "+formatTime(ends.AsTime()))
+	}
+	return lines
+}
+
+// formatTime shows a time as people read it. The server does not know their time zone.
+func formatTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+
+// formatMoment is formatTime with seconds.
+func formatMoment(t time.Time) string { return t.UTC().Format("15:04:05 UTC, 2 January 2006") }
