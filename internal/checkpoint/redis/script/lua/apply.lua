@@ -306,20 +306,22 @@ if s[13] ~= tm then
   call('ZADD', threads, 0, tm)
 end
 
--- threadTags returns the members of a thread in the list of tags of threads.
-local function threadTags(text)
-  local members, place = {}, 17
-  while place <= #text do
-    local n, first = string.match(text, '^(%d+):()', place)
-    place = first + n
-    members[string.sub(text, first, place - 1) .. '\0' .. string.sub(text, 1, 16) .. A[1] .. '\0\0' .. string.format('%08x', #A[1])] = true
+-- threadTags returns the members of a thread in the list of tags of threads; rest is what stands behind the time.
+local function threadTags(text, rest)
+  local members, at = {}, 17
+  local place = '\0' .. string.sub(text, 1, 16) .. rest
+  while at <= #text do
+    local n, first = string.match(text, '^(%d+):()', at)
+    at = first + n
+    members[string.sub(text, first, at - 1) .. place] = true
   end
   return members
 end
 
 local tagged, was = A[20], s[15] or ''
 if was ~= tagged then
-  local now, before = threadTags(tagged), threadTags(was)
+  local rest = A[1] .. '\0\0' .. string.format('%08x', #A[1])
+  local now, before = threadTags(tagged, rest), threadTags(was, rest)
   for member in pairs(before) do
     if not now[member] then call('ZREM', KEYS[8], member) end
   end
