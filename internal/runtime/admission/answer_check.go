@@ -35,6 +35,7 @@ type answerBatch struct {
 	singleResponse    []runtime.Response
 	countRetractable  int // interrupts of the thread that had such an answer before
 	needsAllAnswers   bool
+	triesSecrets      bool  // see triesSecrets
 	capacityErr       error // the error that keeps the run waiting for a slot or for memory; nil = the run starts
 }
 
@@ -196,9 +197,11 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 		b.repeated = append(b.repeated, q.ID)
 		return nil
 	case outcome == approval.Counted:
+		b.noteVote(&q)
 		b.voted = append(b.voted, q)
 		return nil
 	}
+	b.noteVote(&q)
 	q.State, q.Dismissed, q.Note = checkpoint.InterruptAnswered, resp.Dismissed, resp.Note
 	q.Request = r.req.RequestID
 	q.Responder, q.ResponderHow, q.ResponseMethod = r.req.By.Name, r.req.By.How, r.req.By.Method
@@ -212,6 +215,13 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 		b.answered = append(b.answered, q)
 	}
 	return nil
+}
+
+// noteVote notes whether the last vote of a question tries secret parts of others.
+func (b *answerBatch) noteVote(q *checkpoint.Interrupt) {
+	if n := len(q.Votes); n > 0 && triesSecrets(q.Policy, &q.Votes[n-1]) {
+		b.triesSecrets = true
+	}
 }
 
 // tellOfQuestion tells the caller which parts of the answer to an interrupt are secret.

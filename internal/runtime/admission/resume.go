@@ -61,9 +61,10 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 	if b.onlyAwaitsEffect() && !r.hasCommand() {
 		return attachRun(ctx, reader, head, head.Run, head.LastEvent)
 	}
-	if (b.hasNoEffect() || b.onlyAwaitsEffect()) && r.hasCommand() {
+	if (b.hasNoEffect() || b.onlyAwaitsEffect() || b.triesSecrets) && r.hasCommand() {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField,
-			"the answer does not decide the question yet, or can still be taken back, so the run does not go on with an update or a goto").
+			"the answer does not decide the question yet, can still be taken back, or is one of several votes with secret parts, "+
+				"so the run does not go on with an update or a goto").
 			WithViolation("resume.update", "must be empty with an answer that has no effect yet; so must goto_targets")
 	}
 	hasUndecided := len(b.voted)+len(b.repeated)+len(b.retractable)+b.countRetractable > 0

@@ -56,11 +56,12 @@ func (r *resumeCall) castVote(
 	if err := r.checkClaim(q); err != nil {
 		return 0, err
 	}
-	if isChanged := len(votes) == len(q.Votes); isChanged && outcome == approval.Counted && q.CountEntries(trail.Voted, by.Name) >= maxVotesOfVoter {
+	isBounded := outcome == approval.Counted || triesSecrets(p, &vote)
+	if isChanged := len(votes) == len(q.Votes); isChanged && isBounded && q.CountEntries(trail.Voted, by.Name) >= maxVotesOfVoter {
 		return 0, questions.TooManyVotesError(q, maxVotesOfVoter)
 	}
-	if outcome == approval.Counted {
-		if n := p.NeededBytes(votes); n > approval.MaxVoteBytes {
+	if isBounded {
+		if n := countVoteBytes(p, votes); n > approval.MaxVoteBytes {
 			return 0, runtime.Errorf(runtime.ReasonPayloadTooLarge,
 				"the votes of question %q, with those that this answer still needs, would have some %d bytes, the limit is %d; answer shorter", q.ID, n, approval.MaxVoteBytes).
 				With("field", field+".value").With("sizeBytes", strconv.Itoa(n)).With("limitBytes", strconv.Itoa(approval.MaxVoteBytes))
@@ -71,6 +72,21 @@ func (r *resumeCall) castVote(
 		q.ClaimedBy, q.ClaimExpires = "", time.Time{} // it has done what it was for
 	}
 	return outcome, nil
+}
+
+// triesSecrets reports whether what becomes of a vote would tell the voter of secret parts of other
+// votes. A refusal leaves no trace, so such a vote is refused or stored whatever the others are.
+func triesSecrets(p *approval.Policy, vote *approval.Vote) bool {
+	return !vote.Hidden.IsEmpty() && p.CountMissing([]approval.Vote{*vote}) > 0
+}
+
+// countVoteBytes returns how many bytes the votes of a question need with the last of them.
+func countVoteBytes(p *approval.Policy, votes []approval.Vote) int {
+	last := &votes[len(votes)-1]
+	if triesSecrets(p, last) {
+		return approval.SizeOfVotes(votes) + p.CountMissing([]approval.Vote{*last})*last.Size()
+	}
+	return p.NeededBytes(votes)
 }
 
 // checkClaim refuses a caller who does not hold the claim of an exclusive question.

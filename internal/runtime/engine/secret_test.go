@@ -465,6 +465,65 @@ func TestSecretsCanNotBeTried(t *testing.T) {
 	require.NoError(t, answerAs(c, "ana", newSecretAnswer(answerSecret)))
 }
 
+// A call that is refused leaves no entry. So whether it is does not depend on the votes of others.
+func TestRefusedVotesTellNothingOfSecrets(t *testing.T) {
+	guesses := []payload.JSON{newSecretAnswer(answerSecret), newSecretAnswer("another-1.2")}
+	newCase := func(t *testing.T) (c *secretCase, try func(guess payload.JSON, edit func(*runtime.ResumeRequest)) error) {
+		t.Helper()
+		ask := newSecretAsk()
+		ask.Policy = &approval.Policy{Approvals: 2}
+		c = newSecretCase(t, ask)
+		c.mustSay("ana: " + string(guesses[0]))
+		return c, func(guess payload.JSON, edit func(*runtime.ResumeRequest)) error {
+			req := runtime.ResumeRequest{Thread: "t", By: actor("ben"), Responses: []runtime.Response{{Interrupt: c.question().ID, Value: guess}}}
+			if edit == nil {
+				_, err := c.engine.CheckResponses(t.Context(), req)
+				return err
+			}
+			edit(&req)
+			_, err := c.engine.Resume(t.Context(), req)
+			return err
+		}
+	}
+	requireSame := func(t *testing.T, c *secretCase, tries ...error) {
+		t.Helper()
+		require.Error(t, tries[0])
+		require.EqualError(t, tries[1], tries[0].Error())
+		require.Equal(t, errorReason(tries[0]), errorReason(tries[1]))
+		require.Equal(t, checkpoint.InterruptOpen, c.question().State)
+	}
+	t.Run("with a command", func(t *testing.T) {
+		for _, edit := range []func(r *runtime.ResumeRequest){
+			func(r *runtime.ResumeRequest) { r.Update = `{"nothing":1}` },
+			func(r *runtime.ResumeRequest) { r.Goto = []checkpoint.Send{{Node: "nowhere"}} },
+		} {
+			c, try := newCase(t)
+			requireSame(t, c, try(guesses[0], edit), try(guesses[1], edit))
+		}
+	})
+	t.Run("with settings", func(t *testing.T) {
+		c, try := newCase(t)
+		edit := func(r *runtime.ResumeRequest) {
+			r.Settings = &runtime.RunSettings{InterruptBefore: []string{"nowhere"}}
+		}
+		requireSame(t, c, try(guesses[0], edit), try(guesses[1], edit))
+	})
+	t.Run("as large as votes may be", func(t *testing.T) {
+		c, try := newCase(t)
+		pad := payload.JSON(strings.Repeat(" ", approval.MaxVoteBytes*2/3))
+		requireSame(t, c, try(guesses[0]+pad, nil), try(guesses[1]+pad, nil))
+	})
+	t.Run("after as many votes as there may be", func(t *testing.T) {
+		c, try := newCase(t)
+		for n := range 20 {
+			c.mustSay("ben: " + string(newSecretAnswer(fmt.Sprint("ben-", n))))
+		}
+		requireSame(t, c, try(guesses[0], nil), try(guesses[1], nil))
+		vote := func(*runtime.ResumeRequest) {}
+		requireSame(t, c, try(guesses[0], vote), try(guesses[1], vote))
+	})
+}
+
 func TestACopyHasTheSecrets(t *testing.T) {
 	c := newSecretCase(t, newSecretAsk())
 	_, err := c.engine.CopyThread(t.Context(), runtime.CopyRequest{Source: "t", Thread: "copy"})
