@@ -17,6 +17,7 @@ func threadTagCases() []testCase {
 	return []testCase{
 		{"threads with conditions stand by creation", threadTagOrder},
 		{"a thread changes its tags", threadTagChanges},
+		{"metadata is any text", threadTagTexts},
 		{"lists with conditions agree with the heads after random changes", threadTagRandom},
 	}
 }
@@ -81,6 +82,24 @@ func threadTagChanges(e *env) {
 	again.applyEdits()
 	require.Equal(e, []string{"t"}, find(checkpoint.ThreadQuery{Graph: "g"}))
 	require.Empty(e, find(user("ben")))
+}
+
+// threadTagTexts lists threads by values of which some are the beginnings of others.
+func threadTagTexts(e *env) {
+	texts := []string{"", "a", "a\x00", "a\x00b", "a\x00\x00", "\x00", "a\x01", `"a" & <b>`, "\u2028", "1:a=b", "%d%s", "a\x007fffffffffffffffx\x00\x0000000001"}
+	for i, text := range texts {
+		th := e.newThread(fmt.Sprintf("t%02d", i))
+		th.head.Created, th.head.Metadata = testDay(-i), map[string]string{"user": text, "all": "a\x00b"}
+		th.applyEdits()
+	}
+	for i, text := range texts {
+		for _, metadata := range []map[string]string{{"user": text}, {"user": text, "all": "a\x00b"}} {
+			q := checkpoint.ThreadQuery{Tenant: tenant.Default, Metadata: metadata, Limit: 2}
+			require.Equal(e, []string{fmt.Sprintf("t%02d", i)}, e.listThreadPages(q), "%q", text)
+		}
+	}
+	q := checkpoint.ThreadQuery{Tenant: tenant.Default, Metadata: map[string]string{"all": "a\x00b"}, Limit: 2}
+	require.Len(e, e.listThreadPages(q), len(texts))
 }
 
 // threadTagRandom makes many changes of some threads, and compares lists with the heads.
