@@ -139,6 +139,13 @@ func TestDigestsOfSecretAnswers(t *testing.T) {
 	require.Empty(t, q[4].Value)
 }
 
+// What is secret of an answer to several questions is known of each of them, and they have
+// records of their own.
+func TestNoDigestOfAnAnswerToSeveralQuestions(t *testing.T) {
+	request := &graphdv1.AnswerInterruptsRequest{RequestId: "x", Outcome: &graphdv1.AnswerInterruptsRequest_Value{Value: value("1234")}}
+	require.Equal(t, map[string][]string{"request_id": {"x"}}, describe(t, interruptService+"AnswerInterrupts", request, nil, true).What)
+}
+
 func TestDescribeAnswers(t *testing.T) {
 	request := &graphdv1.ResumeRequest{RequestId: "x", Resume: &graphdv1.ResumeSpec{
 		ThreadId: "t", Coverage: graphdv1.ResumeCoverage_RESUME_COVERAGE_ALL,

@@ -155,7 +155,8 @@ func otherMethods() []Row {
 		},
 		{
 			Method: interruptService + "AnswerInterrupts", Kind: Changes, Questions: "targets.targets.interrupt_id",
-			Shown: []string{"request_id", "filter", "expected_count", "targets.targets.thread_id"}, Digests: []string{"value", "dismissal.reason", "note"},
+			Shown: []string{"request_id", "filter", "expected_count", "targets.targets.thread_id"}, Digests: []string{"dismissal.reason", "note"},
+			Skipped: []string{"value"}, // the records of its answers have digests of it
 		},
 		{Method: interruptService + "ListTrail", Kind: Shows, Thread: "thread_id", Questions: "interrupt_id"},
 		{Method: interruptService + "CountInterrupts", Kind: Plain},
