@@ -15,7 +15,7 @@ import pytest
 
 from graphd import START, AsyncClient, Client, InMemorySaver, People, Security, StateGraph, interrupt
 from graphd.dev import DevServer, dev
-from graphd.errors import AccessDeniedError, InvalidUpdateError, NonDeterministicNode
+from graphd.errors import AccessDeniedError, InvalidUpdateError, NonDeterministicNode, RemoteNodeError
 from graphd.runtime.ask import question_of
 from graphd.runtime.replay import Answer, Place, Question, Replay
 from graphd.runtime.secret import check_secret, hide_parts
@@ -171,6 +171,38 @@ def test_a_refused_answer_is_asked_anew_without_showing_it() -> None:
         graph.invoke(Command(resume={"code": 77777771}), config)
     assert "77777771" not in json.dumps([repr(t) for t in graph.get_state(config).tasks])
     assert graph.invoke(Command(resume={"code": 2}), config) == {"order": 7, "paid": True}
+
+
+def test_a_node_that_fails_after_a_refused_answer_does_not_show_it() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    def refuse(value: int) -> int:
+        raise ValueError(f"{value} is odd")
+
+    validators = {"refuse": pydantic.field_validator("code")(refuse)}
+    model = pydantic.create_model("Code", code=(int, ...), __validators__=validators)
+
+    def enter(state: State) -> State:
+        interrupt("the code", response_schema=model, secret=["/code"])
+        return {"paid": True}
+
+    with dev() as server:
+        graph = StateGraph(State).add_node("enter", enter).add_edge(START, "enter")
+        compiled = graph.compile(InMemorySaver(server=server.address), name="refused")
+        compiled.attach()
+        client = Client(server.address)
+        run = client.runs.start("refused", {"order": 7}, thread_id="refused")
+        client.runs.wait("refused", run.run_id)
+        client.inbox.answer(next(iter(client.inbox.list(thread_id="refused"))), {"code": 77777771})
+        client.runs.wait("refused", run.run_id)
+        client.inbox.dismiss(next(iter(client.inbox.list(thread_id="refused"))), "no code")
+        with pytest.raises(RemoteNodeError, match="no code"):
+            client.runs.wait("refused", run.run_id)
+        failure = client.runs.get("refused", run.run_id).failure
+        compiled.detach()
+    assert failure is not None
+    assert "InterruptDismissed" in failure.stack
+    assert "77777771" not in failure.stack
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,10 @@ def interrupt(
     while True:
         try:
             return wanted.read_answer(answer)
-        except RefusedAnswer as refused:  # the same place of every replay
-            answer = _ask(task, key, value, _explain(options, refused), refused)
+        except RefusedAnswer as caught:
+            refused = caught
+        # The same place of every replay. Behind the except clause, so that no exception has the answer in its context.
+        answer = _ask(task, key, value, _explain(options, refused), refused)
 
 
 _NOT_SHOWN = "why is not shown, because it has secret parts"
