@@ -81,6 +81,13 @@ func isWhole(list []checkpoint.Interrupt) bool {
 	return !checkpoint.IsPart(list, changePageSize, (*checkpoint.Interrupt).Size)
 }
 
+// FindKept returns the kept changes after one, up to the end of their page. They are shared.
+func (r *changeReader) FindKept(after uint64) []checkpoint.Interrupt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.findKept(after)
+}
+
 // findKept returns the kept changes after one, up to the end of their page. The caller holds the
 // mutex.
 func (r *changeReader) findKept(after uint64) []checkpoint.Interrupt {

@@ -92,24 +92,37 @@ func (f *InterruptFollower) Next(ctx context.Context) ([]*checkpoint.Interrupt, 
 		if err != nil {
 			return nil, err
 		}
-		f.isBusy = len(list) > 0 && len(list) < changePageSize
-		if len(list) > 0 {
-			f.after = list[len(list)-1].Change
-		}
 		if isAll {
 			f.whole, f.newest = f.newest, began
 		}
 		if len(list) == 0 {
+			f.isBusy = false
 			if err := f.waitForChange(ctx); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if wanted := f.selectInterrupts(list); len(wanted) > 0 {
+		if wanted := f.takeChanges(list); len(wanted) > 0 {
 			f.returned = time.Now()
 			return wanted, nil
 		}
 	}
+}
+
+// takeChanges takes the changes of a read, and those that others have read behind them, up to a page
+// of changes: a follower that is behind does not rest after each of their reads.
+func (f *InterruptFollower) takeChanges(list []checkpoint.Interrupt) (wanted []*checkpoint.Interrupt) {
+	looked := 0
+	for len(list) > 0 {
+		wanted = f.selectInterrupts(wanted, list)
+		f.after = list[len(list)-1].Change
+		if looked += len(list); looked >= changePageSize {
+			break
+		}
+		list = f.reader.FindKept(f.after)
+	}
+	f.isBusy = looked < changePageSize
+	return wanted
 }
 
 // takeBusyInterval returns the interval after a read that found changes.
@@ -122,9 +135,9 @@ func (f *InterruptFollower) takeBusyInterval() time.Duration {
 	return min(max(busyRestFactor*took, minBusyInterval), maxBusyInterval)
 }
 
-// selectInterrupts returns the changes that the query selects, and those of interrupts that it
-// may have selected before.
-func (f *InterruptFollower) selectInterrupts(list []checkpoint.Interrupt) (wanted []*checkpoint.Interrupt) {
+// selectInterrupts appends the changes that the query selects, and those of interrupts that it may
+// have selected before.
+func (f *InterruptFollower) selectInterrupts(wanted []*checkpoint.Interrupt, list []checkpoint.Interrupt) []*checkpoint.Interrupt {
 	for i := range list {
 		if f.query.MatchesInterrupt(&list[i]) || f.query.MayHaveSelected(&list[i]) {
 			wanted = append(wanted, &list[i])

@@ -77,3 +77,33 @@ func TestAFollowerRestsAsItsReaderNeeds(t *testing.T) {
 		}
 	})
 }
+
+// A follower with a slow reader gets at once what others have read meanwhile, however many reads there
+// were. It would come later and later after each of them.
+func TestASlowFollowerCatchesUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &changeLog{}
+		feed := newChangeFeed(l)
+		fast, slow := feed.FollowInterrupts(nil, checkpoint.InterruptQuery{}, 0), feed.FollowInterrupts(nil, checkpoint.InterruptQuery{Node: "n"}, 0)
+		defer fast.Close()
+		defer slow.Close()
+		const changes = 40
+		for n := range changes {
+			l.add([]string{"n", "other"}[n%2])
+			found, err := fast.Next(t.Context())
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+		}
+		began := time.Now()
+		found, err := slow.Next(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found, changes/2)
+		require.Equal(t, uint64(changes), slow.After())
+		require.Zero(t, time.Since(began))
+		again := feed.FollowInterrupts(nil, checkpoint.InterruptQuery{Node: "n"}, 0)
+		defer again.Close()
+		shared, err := again.Next(t.Context())
+		require.NoError(t, err)
+		require.Same(t, found[0], shared[0])
+	})
+}
