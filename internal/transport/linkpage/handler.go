@@ -304,10 +304,11 @@ func (v *visit) showChange(q *graphdv1.Interrupt) {
 	v.render(http.StatusConflict, p)
 }
 
-// showProblem shows the form with what was typed and what is wrong with it.
+// showProblem shows the form with what was typed, secret parts apart, and what is wrong with it.
 func (v *visit) showProblem(p *page, notice string) {
 	v.opts.Observer.LinkServed("invalid")
 	p.Notice, p.IsGood = notice, false
+	p.Form.forgetSecrets()
 	v.render(http.StatusUnprocessableEntity, p)
 }
 

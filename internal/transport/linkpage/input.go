@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli/form"
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
@@ -47,6 +48,7 @@ type input struct {
 	IsRequired  bool
 	IsWhole     bool // it is the whole answer
 	IsInteger   bool
+	IsSecret    bool // not everybody sees its value
 
 	field  form.Field
 	parent *input
@@ -91,6 +93,34 @@ func buildForm(schema, preset string) *input {
 		root.IsWhole = true
 	}
 	return root
+}
+
+// markSecret marks the inputs of secret parts, which pointers lead to. at is the place of the input.
+func (in *input) markSecret(at string, pointers []string) {
+	in.IsSecret = in.Kind != kindGroup && redact.Overlaps(pointers, at)
+	if in.IsSecret && in.Kind == kindText {
+		in.Kind = kindLine // only a line can be typed unseen
+	}
+	for _, inner := range in.Inputs {
+		inner.markSecret(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(inner.field.Name), pointers)
+	}
+}
+
+// forgetSecrets takes what was typed out of the inputs of secret parts, so that no page repeats it.
+func (in *input) forgetSecrets() {
+	if in.IsSecret {
+		in.Problem, _, _ = strings.Cut(in.Problem, ": ")
+	}
+	switch {
+	case !in.IsSecret:
+	case in.Kind == kindRadio, in.Kind == kindSelect:
+		in.choose("")
+	default:
+		in.Typed = ""
+	}
+	for _, inner := range in.Inputs {
+		inner.forgetSecrets()
+	}
 }
 
 // newInput makes an input. At depth 0 an object is typed as JSON.

@@ -147,6 +147,20 @@ func TestSecretPartsAreNamed(t *testing.T) {
 	require.Contains(t, s.get().Body.String(), "<dt>account</dt><dd>(secret)</dd>")
 }
 
+// What a person types for a secret part is not shown while it is typed, and no page repeats it.
+func TestSecretPartsAreTypedUnseen(t *testing.T) {
+	s := newSite(t, `{"type": "object", "required": ["n"], "properties": {"pin": {"type": "integer"}, "card": {"type": "object", "properties": {"a/b": {"type": "string"}}},
+		"why": {"type": "string", "maxLength": 9}, "codes": {"type": "array", "items": {"type": "integer"}}, "kind": {"enum": ["x", "y"]}, "n": {"type": "integer"}}}`, "")
+	s.question.Secret = []string{"/pin", "/card/a~1b", "/codes", "/kind"}
+	body := s.get().Body.String()
+	require.Equal(t, 2, strings.Count(body, `type="password"`))
+	body = s.post(url.Values{"v.0": {"7777"}, "v.1.0": {"7777"}, "v.2": {"open"}, "v.3": {"7777x"}, "v.4": {"1"}, "v.5": {"many"}}).Body.String()
+	require.NotContains(t, body, "7777")
+	require.NotContains(t, body, `value="1" selected`)
+	require.Contains(t, body, `value="many"`)
+	require.Regexp(t, `name="v.2"[^>]*value="open"`, body)
+}
+
 func TestChangedQuestionsAreShownAnew(t *testing.T) {
 	for name, send := range map[string]func(s *site) *httptest.ResponseRecorder{
 		"before": func(s *site) *httptest.ResponseRecorder {

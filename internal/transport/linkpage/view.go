@@ -54,6 +54,7 @@ func showQuestion(q *graphdv1.Interrupt, person, preset string) *page {
 		Facts: listFacts(q.GetValue().GetJson()), People: describePeople(q), Seen: q.GetSeen(),
 		Form: buildForm(q.GetResponseSchema().GetJson(), preset),
 	}
+	p.Form.markSecret("", q.GetSecret())
 	if p.Title == "" {
 		p.Title = "A question"
 	}
