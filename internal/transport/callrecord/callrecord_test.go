@@ -139,6 +139,23 @@ func TestDigestsOfSecretAnswers(t *testing.T) {
 	require.Empty(t, q[4].Value)
 }
 
+// An answer of another form than the secret parts are in may have them at another place. A record of
+// its refusal has no digest: the answer is stored nowhere.
+func TestNoDigestOfARefusedAnswerWithoutItsSecretParts(t *testing.T) {
+	describers, err := NewDescribers(Methods())
+	require.NoError(t, err)
+	request := &graphdv1.ResumeRequest{Resume: &graphdv1.ResumeSpec{Responses: []*graphdv1.InterruptResponse{
+		{InterruptId: "q", Outcome: &graphdv1.InterruptResponse_Value{Value: value(`1234`)}},
+		{InterruptId: "q", Outcome: &graphdv1.InterruptResponse_Value{Value: value(`{"pin":1234}`)}},
+	}}}
+	for outcome, hasDigest := range map[audit.Outcome]bool{audit.OutcomeOK: true, audit.OutcomeFailed: false} {
+		r := audit.Record{Outcome: outcome}
+		describers[graphService+"Resume"].Describe(&r, request, true, func(string) ([]string, bool) { return []string{"/pin"}, true })
+		require.Equal(t, hasDigest, r.Questions[0].Value != "")
+		require.NotEmpty(t, r.Questions[1].Value)
+	}
+}
+
 // What is secret of an answer to several questions is known of each of them, and they have
 // records of their own.
 func TestNoDigestOfAnAnswerToSeveralQuestions(t *testing.T) {

@@ -158,7 +158,7 @@ func (d *Describer) Describe(r *audit.Record, request proto.Message, withDigests
 				if !withDigests {
 					known = nil
 				}
-				r.Questions = append(r.Questions, describeAnswer(a, known))
+				r.Questions = append(r.Questions, describeAnswer(a, known, r.Outcome == audit.OutcomeOK))
 			}
 		})
 	}
@@ -203,7 +203,9 @@ func (d *Describer) DescribeAnswer(r *audit.Record, answer proto.Message) {
 	}
 }
 
-func describeAnswer(a *graphdv1.InterruptResponse, secrets SecretsOf) audit.Question {
+// describeAnswer records an answer. One that was not stored may have what is secret at a place where
+// the question has none: it has a digest only where something was taken out.
+func describeAnswer(a *graphdv1.InterruptResponse, secrets SecretsOf, isStored bool) audit.Question {
 	q := audit.Question{ID: a.GetInterruptId(), Dismissed: a.GetDismissal() != nil}
 	v := a.GetValue()
 	if v == nil || secrets == nil {
@@ -217,7 +219,7 @@ func describeAnswer(a *graphdv1.InterruptResponse, secrets SecretsOf) audit.Ques
 		q.Value = digestPayload(v)
 		return q
 	}
-	if shown, _, err := redact.Hide(payload.JSON(v.GetJson()), secret); err == nil && shown != "" {
+	if shown, hidden, err := redact.Hide(payload.JSON(v.GetJson()), secret); err == nil && shown != "" && (isStored || !hidden.IsEmpty()) {
 		q.Value = digestPayload(&graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: string(shown)}})
 	}
 	return q
