@@ -79,14 +79,18 @@ func (c *LocalConn) Invoke(ctx context.Context, method string, args, reply any, 
 	if !ok || !isRequest || !isReply || caller == nil {
 		return status.Errorf(codes.Internal, "no local call of %s", method)
 	}
+	encoded, err := proto.Marshal(request) // refuses texts that are not UTF-8, as gRPC does
+	if err != nil {
+		return status.Errorf(codes.InvalidArgument, "encoding the request: %v", err)
+	}
 	ctx = grpc.NewContextWithServerTransportStream(ctx, localStream{method})
 	ctx = peer.NewContext(ctx, &peer.Peer{Addr: caller.Remote})
 	ctx = metadata.NewIncomingContext(ctx, metadata.MD{})
 	decode := func(m any) error {
 		if decoded, ok := m.(proto.Message); ok {
-			proto.Merge(decoded, request)
+			return proto.Unmarshal(encoded, decoded)
 		}
-		return nil
+		return status.Errorf(codes.Internal, "%s takes no message", method)
 	}
 	answer, err := called.handler(called.implementation, ctx, decode, c.interceptors.interceptLocal)
 	if err != nil {
