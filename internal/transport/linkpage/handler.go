@@ -6,9 +6,13 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 
@@ -80,16 +84,17 @@ func New(o Options) (*Handler, error) {
 type visit struct {
 	*Handler
 
-	w    http.ResponseWriter
-	r    *http.Request
-	ctx  context.Context //nolint:containedctx // of the calls for this request
-	link link.Link
+	w     http.ResponseWriter
+	r     *http.Request
+	ctx   context.Context //nolint:containedctx // of the calls for this request
+	link  link.Link
+	leave func() // gives the place of the visit to another one
 }
 
 // ServeHTTP serves a link.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.pages.setHeaders(w.Header())
-	v := &visit{Handler: h, w: w, r: r}
+	v := &visit{Handler: h, w: w, r: r, leave: func() {}}
 	token, isLink := strings.CutPrefix(r.URL.Path, link.PathPrefix)
 	found, err := h.opts.Keys.ParseToken(token, h.opts.Now())
 	switch {
@@ -104,11 +109,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.link = found
+	if r.Method == http.MethodPost && !v.readForm() { // before it takes a place: bodies may be slow
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
 	select {
 	case h.visits <- struct{}{}:
-		defer func() { <-h.visits }()
+		v.leave = sync.OnceFunc(func() { <-h.visits })
+		defer v.leave()
 	case <-ctx.Done():
 		v.refuse(refuse(reasonUnavailable))
 		return
@@ -207,21 +216,38 @@ func (v *visit) showOwnAnswer(q *graphdv1.Interrupt) *page {
 	}
 }
 
-// receive takes what a person has sent.
-func (v *visit) receive() {
+// readForm reads what a person has sent, and returns false when it has refused that.
+func (v *visit) readForm() bool {
 	if kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		v.refuse(refuse(reasonForm))
-		return
+		return false
 	}
+	v.r.URL.RawQuery = "" // of a gateway of mails that marks links: it is no part of the form
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxBodyBytes)
-	if err := v.r.ParseForm(); err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			v.refuse(refuse(reasonTooLarge))
-			return
-		}
-		v.refuse(refuse(reasonForm))
-		return
+	err := v.r.ParseForm()
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		v.refuse(refuse(reasonTooLarge))
+		return false
 	}
+	if err != nil || !isText(v.r.PostForm) {
+		v.refuse(refuse(reasonForm))
+		return false
+	}
+	return true
+}
+
+// isText reports whether all values of a form are UTF-8.
+func isText(values url.Values) bool {
+	for _, list := range values {
+		if slices.ContainsFunc(list, func(text string) bool { return !utf8.ValidString(text) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// receive takes what a person has sent.
+func (v *visit) receive() {
 	if v.r.PostForm.Get(controlDo) == doUndo {
 		v.undo()
 		return

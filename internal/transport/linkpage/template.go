@@ -63,6 +63,7 @@ func (v *visit) render(code int, p *page) {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(text.Len()))
+	v.leave() // clients may be slow
 	v.w.WriteHeader(code)
 	if v.r.Method != http.MethodHead {
 		_, _ = v.w.Write(text.Bytes()) // the client may have left
