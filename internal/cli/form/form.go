@@ -1,7 +1,6 @@
 package form
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
@@ -39,7 +38,7 @@ type Field struct {
 
 // ParseSchema reads a JSON Schema as far as people need it.
 func ParseSchema(schema string) Form {
-	r := &reader{root: schema}
+	r := &reader{root: schema, targets: map[string]string{}}
 	_, r.hasDialect = jsontext.MembersByKey(schema)["$schema"]
 	f := r.parseFormWithin(schema, maxFormDepth)
 	f.Schema = schema
@@ -53,6 +52,10 @@ const maxFormDepth = 8
 func (r *reader) parseFormWithin(schema string, depth int) Form {
 	schema = r.resolve(schema)
 	f := Form{Schema: schema}
+	if r.parsed += len(schema); r.parsed > maxParsedBytes+8*len(r.root) { // alternatives in alternatives
+		f.isUnknown = true
+		return f
+	}
 	parts := jsontext.MembersByKey(schema)
 	if depth == 0 || len(parts) == 0 {
 		return f
@@ -130,13 +133,16 @@ func hasConstraints(parts map[string]string) bool {
 
 func (r *reader) parseFormFields(parts map[string]string, depth int) []Field {
 	var fields []Field
-	required := jsontext.SplitArray(parts["required"])
+	required := map[string]bool{}
+	for _, name := range jsontext.SplitArray(parts["required"]) {
+		required[name] = true
+	}
 	for _, m := range jsontext.SplitObject(parts["properties"]) {
 		inner := jsontext.MembersByKey(m.Value)
 		description, _ := jsontext.UnquoteString(inner["description"])
 		field := Field{
 			Form: r.parseFormWithin(m.Value, depth-1), Name: m.Key, Description: description, Default: inner["default"],
-			IsRequired: slices.Contains(required, jsontext.QuoteString(m.Key)),
+			IsRequired: required[jsontext.QuoteString(m.Key)],
 		}
 		if !r.isWhole(field.Schema) {
 			field.Schema = ""

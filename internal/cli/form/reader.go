@@ -12,10 +12,20 @@ type reader struct {
 	root       string
 	hasDialect bool // the root names another version of JSON Schema
 	references int  // that were followed
+	referred   int  // bytes that references have added
+	scanned    int  // bytes that were read to follow references
+	parsed     int  // bytes of schemas that were read, those in others once more
+	targets    map[string]string
 }
 
-// maxReferences bounds what is read of schemas that refer to themselves.
-const maxReferences = 200
+// Bounds of what is read of schemas that refer to themselves, or often to a large part, or have
+// many levels.
+const (
+	maxReferences    = 200
+	maxReferredBytes = 256 << 10
+	maxScannedBytes  = 2 << 20
+	maxParsedBytes   = 2 << 20 // besides a multiple of the root
+)
 
 // resolve returns the schema that another one refers to, where that is all it says. It returns
 // other schemas as they are, and those that refer to what is not in the root.
@@ -26,12 +36,25 @@ func (r *reader) resolve(schema string) string {
 			return schema
 		}
 		r.references++
-		target := jsontext.ValueAtPointer(r.root, pointer)
-		if jsontext.SplitObject(target) == nil {
+		target := r.findTarget(pointer)
+		r.referred += len(target)
+		if r.referred > maxReferredBytes || jsontext.SplitObject(target) == nil {
 			return schema
 		}
 		schema = target
 	}
+}
+
+// findTarget returns the part of the root that a pointer names, "" = none, or too much was read.
+func (r *reader) findTarget(pointer string) string {
+	target, isKnown := r.targets[pointer]
+	if isKnown || r.referred > maxReferredBytes || r.scanned > maxScannedBytes {
+		return target
+	}
+	r.scanned += len(r.root)
+	target = jsontext.ValueAtPointer(r.root, pointer)
+	r.targets[pointer] = target
+	return target
 }
 
 // readReference returns the JSON pointer of a reference, and false where a schema has more
