@@ -82,8 +82,11 @@ func readAny(typed string) string {
 	return jsontext.QuoteString(typed)
 }
 
-// readList reads a value on each line.
+// readList reads a JSON list, or else a value on each line.
 func (in *input) readList() string {
+	if text := strings.TrimSpace(in.Typed); strings.HasPrefix(text, "[") && jsontext.CheckValue(text) == nil {
+		return text
+	}
 	element := in.field.ListElement()
 	var values []string
 	for line := range strings.SplitSeq(in.Typed, "\n") {

@@ -1,6 +1,7 @@
 package linkpage
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,9 @@ const (
 	maxDepth  = 3   // of objects that have inputs of their own
 	maxInputs = 200 // of a form; a schema with more is answered as JSON
 	maxRadios = 6   // of an input; more choices are a list
+
+	maxSchemaBytes = 192 << 10 // of a schema that is read; a larger one is answered as JSON
+	maxOptions     = 10_000    // of a form
 )
 
 // input is a field of a form and what was typed into it.
@@ -50,8 +54,8 @@ type input struct {
 	IsInteger   bool
 	IsSecret    bool // not everybody sees its value
 
-	field  form.Field
-	parent *input
+	field    form.Field
+	isNeeded bool // it and all groups around it are required
 }
 
 // option is one choice of an input.
@@ -85,13 +89,23 @@ func (in *input) Described() string {
 // buildForm makes the inputs of the answer to a schema, filled in with the defaults and,
 // before them, with a preset answer.
 func buildForm(schema, preset string) *input {
-	f := form.ParseSchema(schema)
-	root := newInput("v", form.Field{Form: f, Name: "Your answer", IsRequired: true}, nil, preset, maxDepth)
-	root.IsWhole = true
-	if root.count() > maxInputs {
-		root = newInput("v", form.Field{Form: f, Name: "Your answer", IsRequired: true}, nil, preset, -1)
-		root.IsWhole = true
+	var root *input
+	whole := form.Field{Name: "Your answer", IsRequired: true}
+	if len(schema) <= maxSchemaBytes {
+		whole.Form = form.ParseSchema(schema)
 	}
+	switch inputs, options := maxInputs, maxOptions; {
+	case len(schema) > maxSchemaBytes:
+	case isWithin(&whole, maxDepth, &inputs, &options):
+		root = newInput("v", whole, nil, preset, maxDepth)
+	case len(whole.Choices()) == 0:
+		root = newInput("v", whole, nil, preset, -1)
+	}
+	if root == nil {
+		root = newInput("v", form.Field{Name: whole.Name, IsRequired: true}, nil, preset, -1)
+		root.Hint = "JSON or text, as the schema of the question says; graphd inbox show -o json has it"
+	}
+	root.IsWhole = true
 	return root
 }
 
@@ -123,16 +137,40 @@ func (in *input) forgetSecrets() {
 	}
 }
 
+// isWithin reports whether a form has at most some inputs and options, which it counts down.
+func isWithin(field *form.Field, depth int, inputs, options *int) bool {
+	*inputs--
+	*options -= len(field.Choices())
+	if *inputs < 0 || *options < 0 {
+		return false
+	}
+	if kindOf(field, depth) != kindGroup {
+		return true
+	}
+	if len(field.Fields()) > *inputs {
+		return false
+	}
+	for _, inner := range append(field.Fields(), field.AddedFields()...) {
+		if !isWithin(&inner, depth-1, inputs, options) {
+			return false
+		}
+	}
+	return true
+}
+
 // newInput makes an input. At depth 0 an object is typed as JSON.
 func newInput(name string, field form.Field, parent *input, preset string, depth int) *input {
 	in := &input{
 		Name: name, Label: visible.Line(field.Name), Description: visible.Lines(field.Description), IsRequired: field.IsRequired,
-		field: field, parent: parent,
+		field: field, isNeeded: field.IsRequired && (parent == nil || parent.isNeeded),
 	}
 	if title, ok := jsontext.UnquoteString(jsontext.MembersByKey(field.Schema)["title"]); ok && title != "" && parent != nil {
 		in.Label = visible.Line(title)
 	}
 	in.Kind = kindOf(&field, depth)
+	if in.Kind == kindRadio && !in.isNeeded { // a radio can't be taken back, and browsers demand it
+		in.Kind = kindSelect
+	}
 	switch in.Kind {
 	case kindGroup:
 		given := jsontext.MembersByKey(preset)
@@ -149,7 +187,25 @@ func newInput(name string, field form.Field, parent *input, preset string, depth
 		initial = field.Default
 	}
 	in.fillIn(initial)
+	in.keepInitial(initial)
 	return in
+}
+
+// keepInitial shows a value as JSON where its text would be read as another one.
+func (in *input) keepInitial(value string) {
+	switch in.Kind {
+	case kindLine:
+		if strings.ContainsAny(in.Typed, "\r\n") {
+			in.Kind = kindText
+		}
+	case kindAny, kindList:
+		read, isThere := in.readValue()
+		if value != "" && (in.Problem != "" || !isThere || jsontext.CompactText(read) != jsontext.CompactText(value)) {
+			in.Typed = value
+		}
+		in.Problem = ""
+	default:
+	}
 }
 
 // kindOf returns how a field is typed.
@@ -237,27 +293,33 @@ func (in *input) choose(value string) {
 	if in.Kind == kindSelect {
 		in.Options = append(in.Options, option{Label: "–", IsChosen: value == ""})
 	}
-	for i, choice := range in.field.Choices() {
-		label := choice
-		if text, ok := jsontext.UnquoteString(choice); ok {
-			label = text
-		}
-		if in.field.IsYesNo() {
-			label = map[string]string{"true": "Yes", "false": "No"}[choice]
-		}
+	for i, label := range labelChoices(&in.field) {
 		index := strconv.Itoa(i)
 		in.Options = append(in.Options, option{
-			Name: in.Name, ID: in.Name + "-" + index, Value: index, Label: visible.Line(label), IsChosen: value == index,
-			IsNeeded: in.IsRequired,
+			Name: in.Name, ID: in.Name + "-" + index, Value: index, Label: label, IsChosen: value == index,
+			IsNeeded: in.isNeeded,
 		})
 	}
 }
 
-// count returns the number of inputs of a form.
-func (in *input) count() int {
-	n := 1
-	for _, inner := range in.Inputs {
-		n += inner.count()
+// labelChoices returns how choices are shown: texts without quotes, unless another choice looks
+// the same then.
+func labelChoices(field *form.Field) []string {
+	if field.IsYesNo() {
+		return []string{"Yes", "No"}
 	}
-	return n
+	labels, shown := slices.Clone(field.Choices()), map[string]int{}
+	for i, choice := range labels {
+		if text, ok := jsontext.UnquoteString(choice); ok {
+			labels[i] = text
+		}
+		labels[i] = visible.Line(labels[i])
+		shown[labels[i]]++
+	}
+	for i, choice := range field.Choices() {
+		if text := labels[i]; shown[text] > 1 || strings.TrimSpace(text) == "" {
+			labels[i] = visible.JSON(choice)
+		}
+	}
+	return labels
 }

@@ -44,8 +44,11 @@ type fact struct {
 // redacted stands in the place of a secret part.
 const redacted = `{"__redacted__":true}`
 
-// maxFactBytes bounds what a page shows of one fact.
-const maxFactBytes = 32 << 10
+// Bounds of what a page shows of a question.
+const (
+	maxFactBytes = 32 << 10 // of one fact
+	maxFacts     = 300
+)
 
 // showQuestion makes the page of an open question.
 func showQuestion(q *graphdv1.Interrupt, person, preset string) *page {
@@ -85,8 +88,11 @@ func listFacts(value string) []fact {
 	if members == nil {
 		return []fact{newFact("", value)}
 	}
-	facts := make([]fact, 0, len(members))
-	for _, m := range members {
+	facts := make([]fact, 0, min(len(members), maxFacts+1))
+	for i, m := range members {
+		if i == maxFacts {
+			return append(facts, fact{Name: "…", Text: fmt.Sprintf("and %d more; graphd inbox show has all of them", len(members)-i)})
+		}
 		facts = append(facts, newFact(visible.Line(m.Key), m.Value))
 	}
 	return facts
