@@ -62,6 +62,8 @@ func (f *fakeServer) Invoke(_ context.Context, method string, args, reply any, _
 		if sent, ok := args.(*graphdv1.ResumeRunRequest); ok {
 			f.answers = append(f.answers, sent.GetResume().GetResponses()...)
 		}
+	case graphdv1.InterruptService_RetractResponse_FullMethodName:
+		return f.refusal
 	default:
 		return status.Error(codes.Unimplemented, method)
 	}

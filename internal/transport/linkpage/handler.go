@@ -20,6 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/link"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // Observer counts the pages that were served. outcome is the reason of a refusal, or shown,
@@ -190,14 +191,15 @@ func (v *visit) isChanged(q *graphdv1.Interrupt) bool {
 // showOwnAnswer makes the page for a person who has answered, nil = the person has not, or may
 // answer once more.
 func (v *visit) showOwnAnswer(q *graphdv1.Interrupt) *page {
-	p := &page{IsGood: true, Person: v.link.Principal}
+	p := &page{IsGood: true, Person: visible.Line(v.link.Principal), Graph: visible.Line(q.GetGraph())}
 	switch q.GetState() {
 	case graphdv1.InterruptState_INTERRUPT_STATE_ANSWERED, graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED:
 		if q.GetResponder() != v.link.Principal {
 			return nil
 		}
 		p.Title = "Thank you, your answer is stored"
-		p.Text = []string{"You answered on " + formatTime(q.GetResponseTime().AsTime()) + "."}
+		p.Text = []string{visible.Lines(q.GetMessage()), "You answered on " + formatTime(q.GetResponseTime().AsTime()) + "."}
+		p.Facts = listFacts("Your answer", q.GetResponse().GetJson())
 		if effective := q.GetEffectiveTime(); effective.IsValid() && effective.AsTime().After(v.opts.Now()) {
 			p.Text = append(p.Text, "It takes effect at "+formatMoment(effective.AsTime())+".")
 			p.Until, p.UntilAt = formatMoment(effective.AsTime()), effective.AsTime().UTC().Format(time.RFC3339)
@@ -208,7 +210,7 @@ func (v *visit) showOwnAnswer(q *graphdv1.Interrupt) *page {
 			return nil
 		}
 		p.Title = "Thank you, your answer counts"
-		p.Text = append([]string{"The question is open until enough people have answered."}, describePeople(q)...)
+		p.Text = append([]string{visible.Lines(q.GetMessage()), "The question is open until enough people have answered."}, describePeople(q)...)
 		p.Until = "the question is decided"
 		return p
 	default:
@@ -278,11 +280,15 @@ func (v *visit) answer() {
 	p.Note = v.r.PostForm.Get(controlNote)
 	value, isWhole := p.Form.readAnswer(v.r.PostForm)
 	r, isOver := refuseState(q, v.opts.Now())
+	isSame := seen == q.GetSeen()
 	switch {
-	case isOver && (q.GetResponder() != v.link.Principal || !isWhole): // the same answer again is accepted
+	case isOver && (q.GetResponder() != v.link.Principal || !isWhole || !isSame): // the same answer again is accepted
 		v.refuse(r)
 		return
-	case seen != q.GetSeen():
+	case v.isChanged(q) && (!isWhole || !isSame): // the link has ended
+		v.refuse(refuse(reasonChanged))
+		return
+	case !isSame:
 		v.showChange(q)
 		return
 	case !isWhole:
@@ -305,6 +311,8 @@ func (v *visit) answer() {
 	switch {
 	case wrong.reason == "QUESTION_CHANGED":
 		v.showLatest()
+	case wrong.isOfAnswer() && v.isChanged(q):
+		v.refuse(refuse(reasonChanged))
 	case wrong.isOfAnswer():
 		v.showProblem(p, placeProblems(p.Form, &wrong))
 	default:
@@ -324,6 +332,10 @@ func (v *visit) showLatest() {
 
 // showChange shows a question that has changed since it was shown.
 func (v *visit) showChange(q *graphdv1.Interrupt) {
+	if v.isChanged(q) {
+		v.refuse(refuse(reasonChanged))
+		return
+	}
 	v.opts.Observer.LinkServed("changed")
 	p := showQuestion(q, v.link.Principal, "")
 	p.Notice, p.IsGood = "The question has changed since you opened it. Nothing was stored: read it again.", false

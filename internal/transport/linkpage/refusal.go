@@ -47,6 +47,7 @@ const (
 	reasonVoid            = "void"
 	reasonQuestionExpired = "question_expired"
 	reasonChanged         = "changed"
+	reasonInEffect        = "in_effect"
 	reasonClaimed         = "claimed"
 	reasonFull            = "full"
 	reasonAnswered        = "answered"
@@ -68,6 +69,7 @@ func listRefusals() []refusal {
 		{reasonVoid, http.StatusGone, "The question is not asked any more", "The run was cancelled, or went on without an answer."},
 		{reasonQuestionExpired, http.StatusGone, "The time to answer is over", "The question has expired, and takes no more answers."},
 		{reasonChanged, http.StatusConflict, "The question has changed", "This link was for the question as it was. Nothing was stored. Ask for a new link."},
+		{reasonInEffect, http.StatusConflict, "It is too late", "Your answer has taken effect, and can't be taken back any more."},
 		{reasonClaimed, http.StatusConflict, "Another person has taken the question", "Only that person may answer now. Nothing was stored."},
 		{reasonFull, http.StatusConflict, "You have changed your answer too often", "The last one that was stored counts."},
 		{reasonAnswered, http.StatusConflict, "The question is answered already", "Nothing more is needed from you."},
@@ -135,8 +137,10 @@ func (p *problem) refuse() refusal {
 		return refuse(reasonVoid)
 	case "INTERRUPT_EXPIRED":
 		return refuse(reasonQuestionExpired)
-	case "ETAG_MISMATCH", "QUESTION_CHANGED", "RESPONSE_IN_EFFECT":
+	case "ETAG_MISMATCH", "QUESTION_CHANGED":
 		return refuse(reasonChanged)
+	case "RESPONSE_IN_EFFECT":
+		return refuse(reasonInEffect)
 	case "INTERRUPT_CLAIMED":
 		return refuse(reasonClaimed)
 	case "TRAIL_FULL":

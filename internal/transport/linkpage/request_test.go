@@ -9,6 +9,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/link"
 )
 
 func TestFormsAreUTF8(t *testing.T) {
@@ -75,4 +79,53 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 	w.begun <- struct{}{}
 	<-w.end
 	return len(b), nil
+}
+
+// A bound link that has ended shows nothing of the question as it is now.
+func TestBoundLinksThatHaveEndedShowNothing(t *testing.T) {
+	for name, values := range map[string]url.Values{
+		"another digest": {"v": {"yes"}, "seen": {"x"}},
+		"no answer":      {},
+		"an answer":      {"v": {"yes"}},
+	} {
+		s := newSite(t, "", "")
+		s.question.Message, s.question.Etag = "The secret of today", "5"
+		s.path = s.sign(t, func(l *link.Link) { l.Etag = "4" })
+		s.refusal = newRefusal(t, codes.InvalidArgument, "RESPONSE_SCHEMA_MISMATCH", nil)
+		got := s.post(values)
+		require.Equal(t, http.StatusConflict, got.Code, name)
+		require.NotContains(t, got.Body.String(), "secret of today", name)
+		require.NotContains(t, got.Body.String(), "<form", name)
+	}
+}
+
+// A form that comes again after the question is over gets no form.
+func TestLateFormsGetNoForm(t *testing.T) {
+	s := newSite(t, "", "")
+	s.question.State, s.question.Responder = graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED, "carol"
+	got := s.post(url.Values{"v": {"yes"}, "seen": {"digest-0"}})
+	require.Equal(t, http.StatusConflict, got.Code)
+	require.Contains(t, got.Body.String(), "answered already")
+	require.NotContains(t, got.Body.String(), "<form")
+}
+
+func TestItIsTooLateToTakeAnAnswerBack(t *testing.T) {
+	s := newSite(t, "", "")
+	s.refusal = newRefusal(t, codes.FailedPrecondition, "RESPONSE_IN_EFFECT", nil)
+	got := s.post(url.Values{"do": {"undo"}})
+	require.Equal(t, http.StatusConflict, got.Code)
+	require.Contains(t, got.Body.String(), "can&#39;t be taken back")
+}
+
+// The page after an answer says what was answered.
+func TestOwnAnswersAreShown(t *testing.T) {
+	for response, text := range map[string]string{`{"d": "yes <b>"}`: "<dt>d</dt><dd>yes &lt;b&gt;</dd>", `"no"`: "<dt>Your answer</dt><dd>no</dd>"} {
+		s := newSite(t, "", "")
+		s.question.State, s.question.Responder = graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED, "carol"
+		s.question.Response = newPayload(response)
+		body := s.get().Body.String()
+		require.Contains(t, body, text)
+		require.Contains(t, body, "Refund?")
+		require.Contains(t, body, "<span>refund</span>")
+	}
 }

@@ -36,7 +36,7 @@ type page struct {
 
 // fact is a part of the value of a question.
 type fact struct {
-	Name string // "" = the value as a whole
+	Name string
 	Text string
 	Code bool // the text is JSON
 }
@@ -54,7 +54,7 @@ const (
 func showQuestion(q *graphdv1.Interrupt, person, preset string) *page {
 	p := &page{
 		Title: visible.Lines(strings.TrimSpace(q.GetMessage())), Graph: visible.Line(q.GetGraph()), Person: visible.Line(person),
-		Facts: listFacts(q.GetValue().GetJson()), People: describePeople(q), Seen: q.GetSeen(),
+		Facts: listFacts("value", q.GetValue().GetJson()), People: describePeople(q), Seen: q.GetSeen(),
 		Form: buildForm(q.GetResponseSchema().GetJson(), preset),
 	}
 	p.Form.markSecret("", q.GetSecret())
@@ -79,14 +79,14 @@ func findVote(q *graphdv1.Interrupt, person string) *graphdv1.Vote {
 	return nil
 }
 
-// listFacts takes the value of a question apart.
-func listFacts(value string) []fact {
+// listFacts takes a value apart. One that has no parts gets the name.
+func listFacts(name, value string) []fact {
 	if value == "" || value == "null" {
 		return nil
 	}
 	members := jsontext.SplitObject(value)
 	if members == nil {
-		return []fact{newFact("", value)}
+		return []fact{newFact(name, value)}
 	}
 	facts := make([]fact, 0, min(len(members), maxFacts+1))
 	for i, m := range members {
