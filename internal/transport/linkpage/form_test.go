@@ -34,7 +34,12 @@ var controls = regexp.MustCompile(`(?s)<textarea id="(v[^"]*)"[^>]*>\n(.*?)</tex
 func TestDefaultsAreSentAsTheyAre(t *testing.T) {
 	unescape := strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&amp;", "&")
 	for _, c := range []struct{ schema, value string }{
-		{"", `"5"`}, {"", `"true"`}, {"", `"\"x\""`}, {"", `" x "`}, {"", `"x"`}, {"", `{"a": 1}`},
+		{"", `"5"`},
+		{"", `"true"`},
+		{"", `"\"x\""`},
+		{"", `" x "`},
+		{"", `"x"`},
+		{"", `{"a": 1}`},
 		{`{"type": "array", "items": {"type": "string"}}`, `["a\nb", "c"]`},
 		{`{"type": "array", "items": {"type": "string"}}`, `["", " a"]`},
 		{`{"type": "array", "items": {"type": "string"}}`, `["\"a\"", "b, c"]`},
