@@ -64,6 +64,17 @@ nodes:
       update: { decision: answer }
 edges: [START -> review -> END]
 `
+	secretGraph = `graph: secret
+channels: { text: {}, decision: {} }
+nodes:
+  review:
+    ask:
+      message: "'Which account?'"
+      schema: { type: object, properties: { iban: { type: string }, why: { type: string } } }
+      secret: [/iban]
+      update: { decision: answer }
+edges: [START -> review -> END]
+`
 	ownGraph = `graph: own
 channels: { text: {}, decision: {} }
 nodes:
@@ -96,7 +107,7 @@ func newFiles(t *testing.T, linkKeys string) (f *fixture, flags []string) {
 	f = &fixture{dir: dir, tokens: map[string]string{}, audit: filepath.Join(dir, "audit.jsonl")}
 	graphs, keys := filepath.Join(dir, "graphs"), filepath.Join(dir, "keys.yaml")
 	require.NoError(t, os.Mkdir(graphs, 0o700))
-	for name, text := range map[string]string{"free": freeGraph, "undo": undoGraph, "brief": briefGraph, "people": peopleGraph, "own": ownGraph} {
+	for name, text := range map[string]string{"free": freeGraph, "undo": undoGraph, "brief": briefGraph, "people": peopleGraph, "own": ownGraph, "secret": secretGraph} {
 		require.NoError(t, os.WriteFile(filepath.Join(graphs, name+".yaml"), []byte(text), 0o600))
 	}
 	for name, key := range map[string]apikey.Key{

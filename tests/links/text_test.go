@@ -21,3 +21,15 @@ func TestTextsOfAFormAreUTF8(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusBadRequest, got.code, got.body)
 }
+
+// The page after an answer shows no secret part of it.
+func TestOwnAnswersShowNoSecret(t *testing.T) {
+	f := start(t)
+	q := f.ask(t, "ana", "secret", "order-7")
+	link := f.link(t, "mail", q, linkFor("carol"))
+	require.Equal(t, http.StatusSeeOther, post(t, link, "v.0", "DE0012", "v.1", "moved").code)
+	page := get(t, link)
+	require.Contains(t, page.body, "moved")
+	require.Contains(t, page.body, "<dt>iban</dt><dd>(secret)</dd>")
+	require.NotContains(t, page.body, "DE0012")
+}

@@ -96,6 +96,7 @@ type visit struct {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.pages.setHeaders(w.Header())
 	v := &visit{Handler: h, w: w, r: r, leave: func() {}}
+	defer v.refusePanic()
 	token, isLink := strings.CutPrefix(r.URL.Path, link.PathPrefix)
 	found, err := h.opts.Keys.ParseToken(token, h.opts.Now())
 	switch {
@@ -132,6 +133,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		v.refuse(refuse(reasonMethod))
+	}
+}
+
+// refusePanic shows a page for a mistake in this package; those in calls are errors of the calls.
+func (v *visit) refusePanic() {
+	if recover() != nil {
+		v.refuse(refuse(reasonInternal))
 	}
 }
 

@@ -129,3 +129,13 @@ func TestOwnAnswersAreShown(t *testing.T) {
 		require.Contains(t, body, "<span>refund</span>")
 	}
 }
+
+// A mistake in the server is a page, and is counted.
+func TestPanicsHaveAPage(t *testing.T) {
+	s := newSite(t, "", "")
+	s.change = func(*fakeServer) { panic("boom") }
+	got := s.post(url.Values{"v": {"yes"}})
+	require.Equal(t, http.StatusInternalServerError, got.Code)
+	require.NotContains(t, got.Body.String(), "boom")
+	require.Equal(t, 1, s.outcomes["internal"])
+}
