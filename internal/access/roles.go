@@ -39,7 +39,7 @@ func Roles() []RoleRow {
 	return []RoleRow{
 		{Viewer, "Reads threads, runs, questions, graphs and workers."},
 		{Answerer, "Reads questions and the runs that ask them, and answers."},
-		{Linker, "Makes links by which other people answer, like a service that sends mails. Reads nothing."},
+		{Linker, "Makes links by which other people answer, like a service that sends mails. Reads a question by its link alone."},
 		{Starter, "Reads what a viewer reads, makes threads, starts and cancels runs."},
 		{Worker, "Serves nodes of graphs."},
 		{Author, "Reads, puts and deletes graphs."},

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/graphd-dev/graphd/internal/cli/exit"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/link"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/tlsfiles"
@@ -115,13 +118,15 @@ func (s *Server) buildLinks(metrics *telemetry.Metrics) error {
 	}
 	pages, err := linkpage.New(linkpage.Options{
 		Keys: s.links.keys, Calls: s.grpc.Local(), IsDraining: s.isDraining.Load, Now: s.Engine.Now, Observer: metrics,
+		OnPanic: contain.LogPanic(s.log.Named("links"), "a page of a link panicked"),
 	})
 	if err != nil {
 		return err
 	}
 	s.links.http = &http.Server{
 		Handler: pages, ReadHeaderTimeout: linkHeaderTimeout, ReadTimeout: linkReadTimeout, WriteTimeout: linkWriteTimeout,
-		IdleTimeout: linkIdleTimeout, MaxHeaderBytes: maxLinkHeader, ErrorLog: zap.NewStdLog(s.log.Named("links").WithOptions(zap.IncreaseLevel(zap.ErrorLevel))),
+		IdleTimeout: linkIdleTimeout, MaxHeaderBytes: maxLinkHeader,
+		ErrorLog: log.New(io.Discard, "", 0), // it tells of single connections, like one that is no TLS
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/link"
 	"github.com/graphd-dev/graphd/internal/transport/linkpage"
 )
@@ -34,8 +35,9 @@ type fakeServer struct {
 	mu       sync.Mutex
 	question *graphdv1.Interrupt
 	answers  []*graphdv1.InterruptResponse
-	refusal  error             // of the next answer
-	outcomes map[string]int    // of pages
+	refusal  error          // of the next answer
+	outcomes map[string]int // of pages
+	panics   []string
 	readErr  error             // of reading the question
 	change   func(*fakeServer) // is called before an answer
 	draining bool
@@ -103,6 +105,7 @@ func newSite(t testing.TB, schema, preset string) *site {
 	}
 	h, err := linkpage.New(linkpage.Options{
 		Keys: keys, Calls: f, IsDraining: func() bool { return f.draining }, Now: func() time.Time { return now }, Observer: f,
+		OnPanic: func(p *contain.PanicError) { f.panics = append(f.panics, p.Error()) },
 	})
 	require.NoError(t, err)
 	s := &site{fakeServer: f, handler: h, keys: keys}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/link"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
@@ -37,6 +38,7 @@ type Options struct {
 	IsDraining func() bool
 	Now        func() time.Time
 	Observer   Observer
+	OnPanic    func(*contain.PanicError) // of a page
 }
 
 // Bounds of a request.
@@ -138,7 +140,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refusePanic shows a page for a mistake in this package; those in calls are errors of the calls.
 func (v *visit) refusePanic() {
-	if recover() != nil {
+	if cause := recover(); cause != nil {
+		v.opts.OnPanic(contain.NewPanicError(cause))
 		v.refuse(refuse(reasonInternal))
 	}
 }

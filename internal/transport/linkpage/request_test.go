@@ -138,4 +138,6 @@ func TestPanicsHaveAPage(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, got.Code)
 	require.NotContains(t, got.Body.String(), "boom")
 	require.Equal(t, 1, s.outcomes["internal"])
+	require.Len(t, s.panics, 1, "it is logged")
+	require.Contains(t, s.panics[0], "boom")
 }
