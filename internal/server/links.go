@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	stdlog "log"
 	"net"
 	"net/http"
 	"time"
@@ -126,7 +126,7 @@ func (s *Server) buildLinks(metrics *telemetry.Metrics) error {
 	s.links.http = &http.Server{
 		Handler: pages, ReadHeaderTimeout: linkHeaderTimeout, ReadTimeout: linkReadTimeout, WriteTimeout: linkWriteTimeout,
 		IdleTimeout: linkIdleTimeout, MaxHeaderBytes: maxLinkHeader,
-		ErrorLog: log.New(io.Discard, "", 0), // it tells of single connections, like one that is no TLS
+		ErrorLog: stdlog.New(io.Discard, "", 0), // it tells of single connections, like one that is no TLS
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -381,6 +383,7 @@ func TestLinksStayInTheirTenant(t *testing.T) {
 // A server of its own process, whose keys are exchanged.
 func TestLinksOutliveServersAndKeys(t *testing.T) {
 	f, flags := newFiles(t, keyLine("k1", 1))
+	require.NoError(t, os.Remove(filepath.Join(f.dir, "graphs", "secret.yaml")), "it needs an encrypted store")
 	store := "sqlite:" + f.dir + "/graphd.db"
 	serve := func(keys string) *harness.Server {
 		f.writeLinkKeys(t, keys)
