@@ -34,14 +34,14 @@ type message struct {
 func (c *chat) postEvent(ctx context.Context, e *event) error {
 	people := findPeople(e)
 	if len(people) == 0 {
-		return c.post(ctx, message{Text: writeText(e, "")})
+		return c.postMessage(ctx, message{Text: writeText(e, "")})
 	}
 	for _, person := range people {
 		url, err := c.links.makeLink(ctx, e.Data.Interrupt.ThreadID, e.Subject, person)
 		if err != nil {
 			slog.Warn("a message without a link", "event", e.ID, "error", err) // the question may be answered already
 		}
-		if err := c.post(ctx, message{Channel: "@" + person, Text: writeText(e, url)}); err != nil {
+		if err := c.postMessage(ctx, message{Channel: "@" + person, Text: writeText(e, url)}); err != nil {
 			return err
 		}
 	}
@@ -74,8 +74,8 @@ func escapeText(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u200b", "[", "[\u200b", "]", "]\u200b", "`", "'", "*", "∗", "_", "_\u200b").Replace(text)
 }
 
-// post posts a message. The error does not show the URL.
-func (c *chat) post(ctx context.Context, m message) error {
+// postMessage posts a message. The error does not show the URL.
+func (c *chat) postMessage(ctx context.Context, m message) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			http.Error(w, "the mail server does not take it", http.StatusServiceUnavailable)
 			return
 		}
-	default: // nobody wants a mail
+	default: // no mail
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

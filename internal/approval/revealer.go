@@ -14,7 +14,7 @@ func (p *Policy) NamesRevealer(v Voter) bool {
 }
 
 // CheckRevealer returns a *RefusalError when the caller may not see the secret parts of the question.
-// Where the policy names nobody for that, it is who may answer.
+// Where the policy names no revealer, it is who may answer.
 func (p *Policy) CheckRevealer(delegations []Delegation, v Voter) error {
 	switch {
 	case !p.NamesRevealers():

@@ -48,8 +48,8 @@ type FieldError struct {
 // Error names the field, the problem and the bound.
 func (e *FieldError) Error() string { return e.Field + " " + e.Is + ": want " + e.Want }
 
-// validate checks the bounds of all values. The error is a *FieldError.
-func (l *Link) validate() error {
+// checkFields checks the bounds of all values. The error is a *FieldError.
+func (l *Link) checkFields() error {
 	for _, f := range []struct{ name, value string }{
 		{"tenant", l.Tenant}, {"thread_id", l.Thread}, {"interrupt_id", l.Interrupt}, {"principal", l.Principal},
 	} {

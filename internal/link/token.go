@@ -29,19 +29,19 @@ const domain = "graphd link v1\x00"
 // Keys sign and verify links: the first one signs, all verify.
 type Keys struct{ list []Key }
 
-// encoding has one text for each value: it refuses bits that do not count.
-func encoding() *base64.Encoding { return base64.RawURLEncoding.Strict() }
+// newEncoding has one text for each value: it refuses bits that do not count.
+func newEncoding() *base64.Encoding { return base64.RawURLEncoding.Strict() }
 
 // SignToken returns the text of a link. The error is a *FieldError for a value out of bounds.
 func (k Keys) SignToken(l Link) (string, error) {
-	if err := l.validate(); err != nil {
+	if err := l.checkFields(); err != nil {
 		return "", err
 	}
 	if len(k.list) == 0 {
 		return "", &FieldError{"keys", "are missing", "one to sign with"}
 	}
 	payload := encodePayload(&l)
-	token := encoding().EncodeToString(payload) + "." + encoding().EncodeToString(k.list[0].sign(payload))
+	token := newEncoding().EncodeToString(payload) + "." + newEncoding().EncodeToString(k.list[0].signPayload(payload))
 	if len(token) > MaxTokenBytes {
 		return "", &FieldError{"groups", fmt.Sprintf("make a link of %d bytes", len(token)), fmt.Sprintf("at most %d: fewer groups", MaxTokenBytes)}
 	}
@@ -74,21 +74,21 @@ func decodeText(text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, ErrInvalid
 	}
-	return encoding().DecodeString(text)
+	return newEncoding().DecodeString(text)
 }
 
 // isSigned reports whether a key has made a signature. It tries all keys, whichever fits.
 func (k Keys) isSigned(payload, mac []byte) bool {
 	found := false
 	for _, key := range k.list {
-		if hmac.Equal(key.sign(payload), mac) {
+		if hmac.Equal(key.signPayload(payload), mac) {
 			found = true
 		}
 	}
 	return found
 }
 
-func (k Key) sign(payload []byte) []byte {
+func (k Key) signPayload(payload []byte) []byte {
 	mac := hmac.New(sha256.New, k.Secret)
 	mac.Write([]byte(domain))
 	mac.Write(payload)
@@ -121,7 +121,7 @@ func decodePayload(b []byte) (Link, bool) {
 	for range r.readNumber(MaxGroups) {
 		l.Groups = append(l.Groups, r.readText())
 	}
-	return l, !r.isBroken && len(r.rest) == 0 && l.validate() == nil
+	return l, !r.isBroken && len(r.rest) == 0 && l.checkFields() == nil
 }
 
 // payloadReader reads the parts of a payload. After a part that is broken all are.

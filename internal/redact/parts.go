@@ -31,7 +31,7 @@ func newParts(list []part) Parts {
 	return Parts{&box{&list}}
 }
 
-func (p Parts) parts() []part {
+func (p Parts) listParts() []part {
 	if p.box == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (p Parts) IsEmpty() bool { return p.box == nil }
 
 // Pointers returns the pointers at which something is hidden, each once.
 func (p Parts) Pointers() (pointers []string) {
-	for _, one := range p.parts() {
+	for _, one := range p.listParts() {
 		if pointer := one.pointer; !slices.Contains(pointers, pointer) {
 			pointers = append(pointers, pointer)
 		}
@@ -53,7 +53,7 @@ func (p Parts) Pointers() (pointers []string) {
 
 // Size returns about how many bytes the parts take in memory.
 func (p Parts) Size() (n int) {
-	for _, one := range p.parts() {
+	for _, one := range p.listParts() {
 		n += 32 + len(one.pointer) + len(one.value)
 	}
 	return n
@@ -61,7 +61,7 @@ func (p Parts) Size() (n int) {
 
 // ExposeEach calls visit for each part, in order. It is for the codec of stored records.
 func (p Parts) ExposeEach(visit func(pointer string, value payload.JSON)) {
-	for _, one := range p.parts() {
+	for _, one := range p.listParts() {
 		visit(one.pointer, one.value)
 	}
 }
@@ -82,7 +82,7 @@ func (p Parts) String() string {
 	if p.IsEmpty() {
 		return "nothing secret"
 	}
-	return strconv.Itoa(len(p.parts())) + " secret"
+	return strconv.Itoa(len(p.listParts())) + " secret"
 }
 
 // Format writes String, whatever the verb.

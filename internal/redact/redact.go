@@ -1,5 +1,5 @@
 // Package redact takes the parts of a value that not everybody sees out of it, and puts them back. The
-// parts are kept in a type that shows them only to code that asks for them by name.
+// listParts are kept in a type that shows them only to code that asks for them by name.
 package redact
 
 import (
@@ -33,7 +33,7 @@ func CheckPointers(pointers []string) (problems []Problem) {
 		return []Problem{{-1, fmt.Sprintf("has %d pointers; the limit is %d", n, MaxPointers)}}
 	}
 	for i, pointer := range pointers {
-		switch before := slices.IndexFunc(pointers[:i], func(other string) bool { return overlaps(other, pointer) }); {
+		switch before := slices.IndexFunc(pointers[:i], func(other string) bool { return haveOverlap(other, pointer) }); {
 		case len(pointer) > MaxPointerLength:
 			problems = append(problems, Problem{i, fmt.Sprintf("has %d bytes; the limit is %d", len(pointer), MaxPointerLength)})
 		case pointer != "" && !payload.IsPointer(pointer):
@@ -45,14 +45,14 @@ func CheckPointers(pointers []string) (problems []Problem) {
 	return problems
 }
 
-// overlaps reports whether one of two pointers leads to a part of what the other leads to.
-func overlaps(a, b string) bool {
+// haveOverlap reports whether one of two pointers leads to a part of what the other leads to.
+func haveOverlap(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
 // Overlaps reports whether a pointer leads to a secret part, into it, or to a value that has it.
 func Overlaps(pointers []string, pointer string) bool {
-	return slices.ContainsFunc(pointers, func(secret string) bool { return overlaps(secret, pointer) })
+	return slices.ContainsFunc(pointers, func(secret string) bool { return haveOverlap(secret, pointer) })
 }
 
 // Hide takes the parts at pointers out of a value. Marker stands in their place, all other text
@@ -91,7 +91,7 @@ func (p Parts) restoreIf(shown payload.JSON, chosen func(pointer string) bool) (
 	if p.IsEmpty() {
 		return shown, nil
 	}
-	left, belongs := p.parts(), true
+	left, belongs := p.listParts(), true
 	whole, err := payload.ReplaceAt(shown, p.Pointers(), func(pointer string, marker payload.JSON) payload.JSON {
 		if len(left) == 0 || left[0].pointer != pointer || marker != Marker {
 			belongs = false

@@ -102,8 +102,8 @@ type ResumeRequest struct {
 	OnlyGraph *string   // that the thread must have, nil = any; see StartRequest
 	OnStart   StartHook // nil = the run is not followed from here
 	// OnQuestion is told of each question that is answered, with the pointers to its secret parts,
-	// before the answer is checked; "" is the only open one, when Single names none. nil = nobody
-	// asks.
+	// before the answer is checked; "" is the only open one, when Single names none. nil = it
+	// is not wanted.
 	OnQuestion func(interrupt string, secret []string)
 }
 

@@ -151,15 +151,15 @@ func (s *Server) LinksURL() string {
 	return s.links.url
 }
 
-// shutdown lets requests finish, for as long as ctx allows.
-func (l *linkServer) shutdown(ctx context.Context) {
+// drainPages lets requests finish, for as long as ctx allows.
+func (l *linkServer) drainPages(ctx context.Context) {
 	if l != nil && l.http != nil {
 		_ = l.http.Shutdown(ctx) // what is left is cut
 	}
 }
 
-// close stops serving at once.
-func (l *linkServer) close() error {
+// closePages stops serving at once.
+func (l *linkServer) closePages() error {
 	switch {
 	case l == nil || l.listener == nil:
 		return nil

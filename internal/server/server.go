@@ -469,7 +469,7 @@ func (s *Server) DrainServer(ctx context.Context) error {
 	go func() { drained <- s.grpc.Drain(ctx) }()
 	s.Engine.Drain(ctx)
 	err := <-drained
-	s.links.shutdown(ctx)
+	s.links.drainPages(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("the drain timeout has passed; what was left was cut")
 		err = nil
@@ -489,7 +489,7 @@ func (s *Server) closeAll() error {
 			all = append(all, err)
 		}
 	}
-	all = append(all, s.links.close())
+	all = append(all, s.links.closePages())
 	if s.metricsServer != nil {
 		all = append(all, s.metricsServer.Close())
 	}

@@ -258,12 +258,14 @@ func (w *interruptWatch) sendChanges(ctx context.Context, changed []*checkpoint.
 			b.AddChange(m)
 		}
 		last := max(w.lastChange, changed[looked-1].Change)
-		token, err := w.tokens.EncodeToken(w.tokenScope, last)
-		if err != nil {
-			return err
-		}
-		if err := w.offerBatch(ctx, &b, token); err != nil {
-			return err
+		if len(b.parts) > 0 {
+			token, err := w.tokens.EncodeToken(w.tokenScope, last)
+			if err != nil {
+				return err
+			}
+			if err := w.offerBatch(ctx, &b, token); err != nil {
+				return err
+			}
 		}
 		w.lastChange = last
 		changed = changed[looked:]

@@ -50,7 +50,7 @@ const maxFormDepth = 8
 
 // parseFormWithin reads a schema and at most depth - 1 levels of schemas in it.
 func (r *reader) parseFormWithin(schema string, depth int) Form {
-	schema = r.resolve(schema)
+	schema = r.resolveReference(schema)
 	f := Form{Schema: schema}
 	if r.parsed += len(schema); r.parsed > maxParsedBytes+8*len(r.root) { // alternatives in alternatives
 		f.isUnknown = true

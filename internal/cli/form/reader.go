@@ -27,9 +27,9 @@ const (
 	maxParsedBytes   = 2 << 20 // besides a multiple of the root
 )
 
-// resolve returns the schema that another one refers to, where that is all it says. It returns
-// other schemas as they are, and those that refer to what is not in the root.
-func (r *reader) resolve(schema string) string {
+// resolveReference returns the schema that another one refers to, where that is all it says. It
+// returns other schemas as they are, and those that refer to what is not in the root.
+func (r *reader) resolveReference(schema string) string {
 	for {
 		pointer, ok := readReference(jsontext.MembersByKey(schema))
 		if !ok || r.references == maxReferences || strings.Contains(r.root, `"$id"`) {

@@ -69,7 +69,7 @@ func (d *answerDialog) askFields(ctx context.Context) (string, error) {
 // allFields returns all fields, to be asked for from the first one on. What they demand of each
 // other is found out anew, and which fields that adds.
 func (d *answerDialog) allFields() []int {
-	d.restart()
+	d.restartFields()
 	all := make([]int, len(d.list))
 	for i := range all {
 		all[i] = i

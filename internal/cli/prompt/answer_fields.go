@@ -28,7 +28,7 @@ type answerField struct {
 	isByParts     bool // it is an object that is asked for by its own fields
 	isConditional bool // it is there only while a condition adds it
 	isMissing     bool // the schema demands it because of other fields
-	isSettled     bool // nobody is asked for it
+	isSettled     bool // the person is not asked for it
 }
 
 const (
@@ -90,8 +90,8 @@ func (a *answerFields) addUnknownField(name string, parent int) int {
 	return i
 }
 
-// restart forgets the fields that were added, and what the fields demand of each other.
-func (a *answerFields) restart() {
+// restartFields forgets the fields that were added, and what the fields demand of each other.
+func (a *answerFields) restartFields() {
 	a.list = a.list[:a.own]
 	isAsked := false
 	for i := range a.list {

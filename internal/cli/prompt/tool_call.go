@@ -3,7 +3,7 @@ package prompt
 import "github.com/graphd-dev/graphd/internal/cli/form"
 
 // startWithCall lets the fields of a decision about the call of a tool begin with the
-// arguments of the call: who edits them types only what is to be different. Nobody is asked
+// arguments of the call: who edits them types only what is to be different. The person is not asked
 // for the tool, which stays.
 func (a *answerFields) startWithCall(call form.ToolCall) {
 	if tool := a.indexOf("name", topLevel); tool >= 0 && a.indexOf("type", topLevel) >= 0 {

@@ -15,7 +15,7 @@ type EncodedCache[K comparable] struct {
 
 // Bounds of the kept messages. Larger messages are encoded for each stream.
 const (
-	maxCachedMessages     = 256
+	maxCachedMessages     = 1024 // more than the changes of one read
 	maxCachedMessageBytes = 1 << 20
 	maxCachedBytes        = 4 << 20
 )

@@ -25,7 +25,7 @@ func (in *input) keepTyped(typed url.Values) {
 	text := strings.ReplaceAll(typed.Get(in.Name), "\r\n", "\n")
 	switch in.Kind {
 	case kindRadio, kindSelect:
-		in.choose(text)
+		in.chooseOption(text)
 	case kindGroup:
 		for _, inner := range in.Inputs {
 			inner.keepTyped(typed)

@@ -30,7 +30,7 @@ func TestOptionalGroupsNeedNothing(t *testing.T) {
 
 var controls = regexp.MustCompile(`(?s)<textarea id="(v[^"]*)"[^>]*>\n(.*?)</textarea>|<input type="text"[^>]* name="(v[^"]*)" value="([^"]*)"`)
 
-// What a form begins with is sent as it was, when nobody changes it.
+// What a form begins with is sent as it was, when the person does not change it.
 func TestDefaultsAreSentAsTheyAre(t *testing.T) {
 	unescape := strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&amp;", "&")
 	for _, c := range []struct{ schema, value string }{

@@ -103,13 +103,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, err := h.opts.Keys.ParseToken(token, h.opts.Now())
 	switch {
 	case !isLink || errors.Is(err, link.ErrInvalid):
-		v.refuse(refuse(reasonUnknown))
+		v.showRefusal(newRefusal(reasonUnknown))
 		return
 	case err != nil:
-		v.refuse(refuse(reasonLinkExpired))
+		v.showRefusal(newRefusal(reasonLinkExpired))
 		return
 	case h.opts.IsDraining():
-		v.refuse(refuse(reasonDraining))
+		v.showRefusal(newRefusal(reasonDraining))
 		return
 	}
 	v.link = found
@@ -123,18 +123,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.leave = sync.OnceFunc(func() { <-h.visits })
 		defer v.leave()
 	case <-ctx.Done():
-		v.refuse(refuse(reasonUnavailable))
+		v.showRefusal(newRefusal(reasonUnavailable))
 		return
 	}
 	v.ctx = interceptor.WithLocalCaller(ctx, callerOf(&found, r.RemoteAddr))
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		v.show()
+		v.showQuestion()
 	case http.MethodPost:
-		v.receive()
+		v.receiveForm()
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		v.refuse(refuse(reasonMethod))
+		v.showRefusal(newRefusal(reasonMethod))
 	}
 }
 
@@ -142,7 +142,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (v *visit) refusePanic() {
 	if cause := recover(); cause != nil {
 		v.opts.OnPanic(contain.NewPanicError(cause))
-		v.refuse(refuse(reasonInternal))
+		v.showRefusal(newRefusal(reasonInternal))
 	}
 }
 
@@ -166,32 +166,32 @@ func (textAddr) Network() string { return "tcp" }
 // String returns the address.
 func (a textAddr) String() string { return string(a) }
 
-// read reads the question of the link.
-func (v *visit) read() (*graphdv1.Interrupt, error) {
+// readQuestion reads the question of the link.
+func (v *visit) readQuestion() (*graphdv1.Interrupt, error) {
 	return v.questions.GetInterrupt(v.ctx, &graphdv1.GetInterruptRequest{ThreadId: v.link.Thread, InterruptId: v.link.Interrupt})
 }
 
-// show shows the question as it is now.
-func (v *visit) show() {
-	q, err := v.read()
+// showQuestion shows the question as it is now.
+func (v *visit) showQuestion() {
+	q, err := v.readQuestion()
 	if err != nil {
 		v.refuseError(err)
 		return
 	}
 	if p := v.showOwnAnswer(q); p != nil {
-		v.render(http.StatusOK, p)
+		v.renderPage(http.StatusOK, p)
 		return
 	}
 	if r, isOver := refuseState(q, v.opts.Now()); isOver {
-		v.refuse(r)
+		v.showRefusal(r)
 		return
 	}
 	if v.isChanged(q) {
-		v.refuse(refuse(reasonChanged))
+		v.showRefusal(newRefusal(reasonChanged))
 		return
 	}
 	v.opts.Observer.LinkServed("shown")
-	v.render(http.StatusOK, showQuestion(q, v.link.Principal, v.link.Preset))
+	v.renderPage(http.StatusOK, showQuestion(q, v.link.Principal, v.link.Preset))
 }
 
 // isChanged reports whether the link was bound to the question as it was before.
@@ -232,18 +232,18 @@ func (v *visit) showOwnAnswer(q *graphdv1.Interrupt) *page {
 // readForm reads what a person has sent, and returns false when it has refused that.
 func (v *visit) readForm() bool {
 	if kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
-		v.refuse(refuse(reasonForm))
+		v.showRefusal(newRefusal(reasonForm))
 		return false
 	}
 	v.r.URL.RawQuery = "" // of a gateway of mails that marks links: it is no part of the form
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxBodyBytes)
 	err := v.r.ParseForm()
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		v.refuse(refuse(reasonTooLarge))
+		v.showRefusal(newRefusal(reasonTooLarge))
 		return false
 	}
 	if err != nil || !isText(v.r.PostForm) {
-		v.refuse(refuse(reasonForm))
+		v.showRefusal(newRefusal(reasonForm))
 		return false
 	}
 	return true
@@ -259,17 +259,17 @@ func isText(values url.Values) bool {
 	return true
 }
 
-// receive takes what a person has sent.
-func (v *visit) receive() {
+// receiveForm takes what a person has sent.
+func (v *visit) receiveForm() {
 	if v.r.PostForm.Get(controlDo) == doUndo {
-		v.undo()
+		v.retractAnswer()
 		return
 	}
-	v.answer()
+	v.storeAnswer()
 }
 
-// undo takes the answer of the person back.
-func (v *visit) undo() {
+// retractAnswer takes the answer of the person back.
+func (v *visit) retractAnswer() {
 	_, err := v.questions.RetractResponse(v.ctx, &graphdv1.RetractResponseRequest{ThreadId: v.link.Thread, InterruptId: v.link.Interrupt})
 	if err != nil {
 		v.refuseError(err)
@@ -279,9 +279,9 @@ func (v *visit) undo() {
 	v.showAgain()
 }
 
-// answer answers the question with what was typed.
-func (v *visit) answer() {
-	q, err := v.read()
+// storeAnswer answers the question with what was typed.
+func (v *visit) storeAnswer() {
+	q, err := v.readQuestion()
 	if err != nil {
 		v.refuseError(err)
 		return
@@ -294,10 +294,10 @@ func (v *visit) answer() {
 	isSame := seen == q.GetSeen()
 	switch {
 	case isOver && (q.GetResponder() != v.link.Principal || !isWhole || !isSame): // the same answer again is accepted
-		v.refuse(r)
+		v.showRefusal(r)
 		return
 	case v.isChanged(q) && (!isWhole || !isSame): // the link has ended
-		v.refuse(refuse(reasonChanged))
+		v.showRefusal(newRefusal(reasonChanged))
 		return
 	case !isSame:
 		v.showChange(q)
@@ -323,17 +323,17 @@ func (v *visit) answer() {
 	case wrong.reason == "QUESTION_CHANGED":
 		v.showLatest()
 	case wrong.isOfAnswer() && v.isChanged(q):
-		v.refuse(refuse(reasonChanged))
+		v.showRefusal(newRefusal(reasonChanged))
 	case wrong.isOfAnswer():
 		v.showProblem(p, placeProblems(p.Form, &wrong))
 	default:
-		v.refuse(wrong.refuse())
+		v.showRefusal(wrong.toRefusal())
 	}
 }
 
 // showLatest shows a question that has changed while it was answered.
 func (v *visit) showLatest() {
-	q, err := v.read()
+	q, err := v.readQuestion()
 	if err != nil {
 		v.refuseError(err)
 		return
@@ -344,13 +344,13 @@ func (v *visit) showLatest() {
 // showChange shows a question that has changed since it was shown.
 func (v *visit) showChange(q *graphdv1.Interrupt) {
 	if v.isChanged(q) {
-		v.refuse(refuse(reasonChanged))
+		v.showRefusal(newRefusal(reasonChanged))
 		return
 	}
 	v.opts.Observer.LinkServed("changed")
 	p := showQuestion(q, v.link.Principal, "")
 	p.Notice, p.IsGood = "The question has changed since you opened it. Nothing was stored: read it again.", false
-	v.render(http.StatusConflict, p)
+	v.renderPage(http.StatusConflict, p)
 }
 
 // showProblem shows the form with what was typed, secret parts apart, and what is wrong with it.
@@ -358,7 +358,7 @@ func (v *visit) showProblem(p *page, notice string) {
 	v.opts.Observer.LinkServed("invalid")
 	p.Notice, p.IsGood = notice, false
 	p.Form.forgetSecrets()
-	v.render(http.StatusUnprocessableEntity, p)
+	v.renderPage(http.StatusUnprocessableEntity, p)
 }
 
 // placeProblems shows the problems of an answer at their inputs, and returns the text above
@@ -387,16 +387,16 @@ func (v *visit) showAgain() {
 
 func (v *visit) refuseError(err error) {
 	p := readProblem(err)
-	v.refuse(p.refuse())
+	v.showRefusal(p.toRefusal())
 }
 
-// refuse shows why there is no form.
-func (v *visit) refuse(r refusal) {
+// showRefusal shows why there is no form.
+func (v *visit) showRefusal(r refusal) {
 	v.opts.Observer.LinkServed(r.Reason)
 	if r.Status == http.StatusServiceUnavailable || r.Status == http.StatusTooManyRequests {
 		v.w.Header().Set("Retry-After", strconv.Itoa(retrySeconds))
 	}
-	v.render(r.Status, &page{Title: r.Title, Text: []string{r.Text}})
+	v.renderPage(r.Status, &page{Title: r.Title, Text: []string{r.Text}})
 }
 
 // retrySeconds is when a person may try again.

@@ -128,7 +128,7 @@ func (in *input) forgetSecrets() {
 	switch {
 	case !in.IsSecret:
 	case in.Kind == kindRadio, in.Kind == kindSelect:
-		in.choose("")
+		in.chooseOption("")
 	default:
 		in.Typed = ""
 	}
@@ -263,7 +263,7 @@ func (in *input) fillIn(value string) {
 				chosen = strconv.Itoa(i)
 			}
 		}
-		in.choose(chosen)
+		in.chooseOption(chosen)
 		return
 	case kindLine, kindText, kindAny:
 		if text, ok := jsontext.UnquoteString(value); ok {
@@ -287,8 +287,8 @@ func listLines(list string) string {
 	return strings.Join(values, "\n")
 }
 
-// choose makes the options, with one of them chosen.
-func (in *input) choose(value string) {
+// chooseOption makes the options, with one of them chosen.
+func (in *input) chooseOption(value string) {
 	in.Typed, in.Options = value, nil
 	if in.Kind == kindSelect {
 		in.Options = append(in.Options, option{Label: "–", IsChosen: value == ""})

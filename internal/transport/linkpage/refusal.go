@@ -20,8 +20,8 @@ type refusal struct {
 	Text   string
 }
 
-// refuse returns the refusal for a reason, that of reasonInternal for an unknown one.
-func refuse(reason string) refusal {
+// newRefusal returns the refusal for a reason, that of reasonInternal for an unknown one.
+func newRefusal(reason string) refusal {
 	for _, r := range listRefusals() {
 		if r.Reason == reason {
 			return r
@@ -91,7 +91,7 @@ func deniedText(rule string) string {
 	case "responder":
 		return "Another person has answered, and can take the answer back. Nothing was changed."
 	}
-	return refuse(reasonDenied).Text
+	return newRefusal(reasonDenied).Text
 }
 
 // problem is the error of a call, taken apart.
@@ -126,39 +126,39 @@ func (p *problem) isOfAnswer() bool {
 	return false
 }
 
-// refuse returns the page for the error of a call.
-func (p *problem) refuse() refusal {
+// toRefusal returns the page for the error of a call.
+func (p *problem) toRefusal() refusal {
 	switch p.reason {
 	case "THREAD_NOT_FOUND", "INTERRUPT_NOT_FOUND":
-		return refuse(reasonGone)
+		return newRefusal(reasonGone)
 	case "INTERRUPT_ALREADY_RESOLVED":
 		return p.refuseResolved()
 	case "THREAD_NOT_INTERRUPTED", "NOTHING_TO_DO":
-		return refuse(reasonVoid)
+		return newRefusal(reasonVoid)
 	case "INTERRUPT_EXPIRED":
-		return refuse(reasonQuestionExpired)
+		return newRefusal(reasonQuestionExpired)
 	case "ETAG_MISMATCH", "QUESTION_CHANGED":
-		return refuse(reasonChanged)
+		return newRefusal(reasonChanged)
 	case "RESPONSE_IN_EFFECT":
-		return refuse(reasonInEffect)
+		return newRefusal(reasonInEffect)
 	case "INTERRUPT_CLAIMED":
-		return refuse(reasonClaimed)
+		return newRefusal(reasonClaimed)
 	case "TRAIL_FULL":
-		return refuse(reasonFull)
+		return newRefusal(reasonFull)
 	case "ACCESS_DENIED":
-		r := refuse(reasonDenied)
+		r := newRefusal(reasonDenied)
 		r.Text = deniedText(p.metadata["rule"])
 		return r
 	case "SERVER_DRAINING":
-		return refuse(reasonDraining)
+		return newRefusal(reasonDraining)
 	}
 	switch p.code {
 	case codes.ResourceExhausted:
-		return refuse(reasonRate)
+		return newRefusal(reasonRate)
 	case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.Canceled:
-		return refuse(reasonUnavailable)
+		return newRefusal(reasonUnavailable)
 	default:
-		return refuse(reasonInternal)
+		return newRefusal(reasonInternal)
 	}
 }
 
@@ -166,16 +166,16 @@ func (p *problem) refuse() refusal {
 func (p *problem) refuseResolved() refusal {
 	switch strings.ToUpper(p.metadata["state"]) {
 	case "CANCELLED", "SUPERSEDED":
-		return refuse(reasonVoid)
+		return newRefusal(reasonVoid)
 	case "EXPIRED":
-		return refuse(reasonQuestionExpired)
+		return newRefusal(reasonQuestionExpired)
 	}
 	at, _ := time.Parse(time.RFC3339, p.metadata["resolveTime"])
 	return refuseAnswered(at)
 }
 
 func refuseAnswered(at time.Time) refusal {
-	r := refuse(reasonAnswered)
+	r := newRefusal(reasonAnswered)
 	if !at.IsZero() && at.Unix() > 0 {
 		r.Text = "It was answered on " + formatTime(at) + ". Nothing more is needed from you."
 	}
@@ -187,14 +187,14 @@ func refuseState(q *graphdv1.Interrupt, now time.Time) (refusal, bool) {
 	switch q.GetState() {
 	case graphdv1.InterruptState_INTERRUPT_STATE_OPEN:
 		if ends := q.GetExpireTime(); ends.IsValid() && !ends.AsTime().After(now) {
-			return refuse(reasonQuestionExpired), true
+			return newRefusal(reasonQuestionExpired), true
 		}
 		return refusal{}, false
 	case graphdv1.InterruptState_INTERRUPT_STATE_ANSWERED, graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED:
 		return refuseAnswered(q.GetResponseTime().AsTime()), true
 	case graphdv1.InterruptState_INTERRUPT_STATE_EXPIRED:
-		return refuse(reasonQuestionExpired), true
+		return newRefusal(reasonQuestionExpired), true
 	default:
-		return refuse(reasonVoid), true
+		return newRefusal(reasonVoid), true
 	}
 }

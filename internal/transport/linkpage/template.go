@@ -52,8 +52,8 @@ func (p *pages) setHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// render writes a page, as a whole or not at all.
-func (v *visit) render(code int, p *page) {
+// renderPage writes a page, as a whole or not at all.
+func (v *visit) renderPage(code int, p *page) {
 	p.Style = v.pages.style
 	var text bytes.Buffer
 	if err := v.pages.template.Execute(&text, p); err != nil {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// maxPrepared bounds the statements that stay prepared. The conditions of queries make fewer, save
-// for lists of many tags.
-const maxPrepared = 128
+// maxPrepared bounds the statements that stay prepared: those of the combinations of conditions that
+// come first.
+const maxPrepared = 256
 
 // preparedQueries keeps the statements of queries prepared: to read a text takes SQLite longer
 // than to find a question of a thread.

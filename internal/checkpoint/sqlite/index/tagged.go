@@ -89,7 +89,7 @@ func (x *Index) readKeys(
 ) (keys []taggedKey, err error) {
 	for forms := range slices.Chunk(x.storedForms(chosen), maxQueryTags) {
 		statement, args := x.buildTaggedQuery(q, forms, others, after, size)
-		rows, err := x.queries.QueryContext(ctx, statement, args...)
+		rows, err := x.db.QueryContext(ctx, statement, args...)
 		if err != nil {
 			return nil, layout.ToContractError(err)
 		}

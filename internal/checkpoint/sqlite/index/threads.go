@@ -18,7 +18,7 @@ func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 		return nil, err
 	}
 	statement, args := x.buildThreadQuery(&q, chosen, others)
-	rows, err := x.queries.QueryContext(ctx, statement, args...)
+	rows, err := x.db.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return nil, layout.ToContractError(err)
 	}
@@ -40,12 +40,15 @@ func (x *Index) chooseConditions(
 	ctx context.Context, q *checkpoint.ThreadQuery,
 ) (chosen checkpoint.ThreadCondition, others []checkpoint.ThreadCondition, err error) {
 	all := q.Conditions()
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
 		return chosen, nil, nil
+	case len(all) == 1 || q.Tenant == "":
+		return all[0], all[1:], nil
 	}
 	at, least := 0, maxCounted
-	for i := 0; i < len(all) && len(all) > 1 && q.Tenant != "" && least > 0; i++ {
-		n, err := x.countThreads(ctx, q.Tenant, all[i])
+	for i, c := range all {
+		n, err := x.countThreads(ctx, q.Tenant, c)
 		if err != nil {
 			return chosen, nil, err
 		}
