@@ -1,11 +1,14 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/index"
@@ -34,11 +37,12 @@ func OpenReader(ctx context.Context, opts Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReader(d), nil
+	return newReader(d, opts), nil
 }
 
-func newReader(d *setup.Database) *Reader {
-	records := threads.NewReader(d)
+func newReader(d *setup.Database, opts Options) *Reader {
+	batchers := script.NewBatchers(d.Client, cmp.Or(opts.Logger, zap.NewNop()), d.Keys.PartitionCount())
+	records := threads.NewReader(d, batchers)
 	return &Reader{database: d, threads: records, index: index.NewReader(d, records)}
 }
 

@@ -65,7 +65,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		Reader: newReader(d), warnings: d.Warnings,
+		Reader: newReader(d, opts), warnings: d.Warnings,
 		graphs: graphs.New(d, cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)),
 	}
 	if err := s.graphs.ResealRecords(ctx); err != nil {
@@ -84,8 +84,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		Client: d.Client, Keys: &d.Keys, Box: d.Box, Origin: origin, Membership: d.Scripts.Membership, Epoch: d.Epoch,
 		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: log,
 	})
-	batchers := script.NewBatchers(d.Client, log, d.Keys.PartitionCount())
-	s.changes = threads.NewWriter(d, s.threads, batchers, s.subscriber, origin)
+	s.changes = threads.NewWriter(d, s.threads, s.subscriber, origin)
 	return s, nil
 }
 

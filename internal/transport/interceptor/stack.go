@@ -3,7 +3,7 @@ package interceptor
 import "runtime"
 
 // stackBytes is the stack that a call to Redis takes below the interceptors.
-const stackBytes = 12 << 10
+const stackBytes = 24 << 10
 
 // growStack gives the goroutine of a call the stack that most calls need, unless it has
 // it. gRPC starts a goroutine per call, with a smaller stack, which would grow in the middle

@@ -69,7 +69,7 @@ func (x *Reader) TagThreads(ctx context.Context, tell func(done int)) (unreadabl
 
 func (x *Reader) tagThread(ctx context.Context, h *checkpoint.Head) error {
 	box := x.database.Box
-	args := []any{h.Revision, layout.EncodeThreadTags(box, h)}
+	args := []any{h.Revision, layout.EncodeThreadTags(box, h), string(h.State)}
 	for _, member := range layout.ThreadTagMembers(box, h) {
 		args = append(args, member)
 	}

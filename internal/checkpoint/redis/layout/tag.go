@@ -80,7 +80,7 @@ func TagMembers(box *seal.Box, in *checkpoint.Interrupt) (members []string) {
 // creation, newest first.
 
 // EncodeThreadTags returns the tags of a thread as apply.lua has them: when the thread was created,
-// as it begins a place, then each tag behind its length.
+// as it begins a place, then each tag but that of its state behind its length.
 func EncodeThreadTags(box *seal.Box, h *checkpoint.Head) string {
 	b := make([]byte, 0, 64)
 	b = append(b, formatNewestFirst(h.Created)...)
@@ -89,7 +89,6 @@ func EncodeThreadTags(box *seal.Box, h *checkpoint.Head) string {
 		b = append(append(append(b, ':'), kind...), value...)
 	}
 	add(checkpoint.ConditionGraph, h.Graph)
-	add(checkpoint.ConditionState, string(h.State))
 	for _, tag := range h.LabelTags() {
 		add(checkpoint.ConditionLabel, box.TagForm(tag))
 	}

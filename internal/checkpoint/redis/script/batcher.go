@@ -12,16 +12,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// Batcher sends the changes of many threads to one Redis server. A change is
-// sent at once and alone when few exchanges are in flight. Otherwise it is
-// queued, and the queue is sent in one exchange, whose cost and disk write are
-// shared. No change waits for others to arrive.
+// Batcher sends the calls of scripts for many threads to one Redis server: changes, and
+// the reads before them. A call is sent at once and alone when few exchanges are in flight.
+// Otherwise it is queued, and the queue is sent in one exchange, whose cost and disk write
+// are shared. No call waits for others to arrive.
 type Batcher struct {
 	log    *zap.Logger
 	client goredis.UniversalClient
 
 	mu       sync.Mutex
-	queued   []*PendingChange
+	queued   []*PendingCall
 	inFlight int       // exchanges under way
 	lastSent time.Time // when the last of them began
 }
@@ -30,11 +30,11 @@ type Batcher struct {
 // first are read. When no exchange ends for a while, their connections may be
 // dead without an error, and more may start.
 const (
-	maxOverlap      = 2
-	maxInFlight     = 16
-	stuckAfter      = 20 * time.Millisecond
-	maxBatchChanges = 64      // changes in one exchange
-	maxBatchBytes   = 1 << 20 // their bytes, unless a single change is more
+	maxOverlap    = 2
+	maxInFlight   = 16
+	stuckAfter    = 20 * time.Millisecond
+	maxBatchCalls = 64      // in one exchange
+	maxBatchBytes = 1 << 20 // their bytes, unless a single call is more
 )
 
 // Batchers has a batcher for a server; in a cluster a batcher per partition,
@@ -61,8 +61,8 @@ func (b Batchers) OfPartition(partition int) *Batcher {
 	return b[partition]
 }
 
-// PendingChange is a change that is queued or in flight.
-type PendingChange struct {
+// PendingCall is a call that is queued or in flight.
+type PendingCall struct {
 	ctx        context.Context //nolint:containedctx // lives as long as the call
 	command    []any           // EVALSHA
 	source     string          // of the script, for a server that does not know it
@@ -71,22 +71,22 @@ type PendingChange struct {
 
 	reply Reply
 	err   error
-	done  chan struct{} // closed when reply and err are set; nil for a change that is sent alone
+	done  chan struct{} // closed when reply and err are set; nil for a call that is sent alone
 }
 
-// NewPendingChange makes a change out of a call, which the caller must not use
+// NewPendingCall makes what is sent out of a call, which the caller must not use
 // afterwards. missed records attempts without an answer.
-func NewPendingChange(ctx context.Context, call *Call, missed *Unanswered) *PendingChange {
-	r := &PendingChange{ctx: ctx, source: call.script.source, unanswered: missed}
+func NewPendingCall(ctx context.Context, call *Call, missed *Unanswered) *PendingCall {
+	r := &PendingCall{ctx: ctx, source: call.script.source, unanswered: missed}
 	r.command, r.size = call.buildCommand()
 	call.recycleBuffers()
 	return r
 }
 
-// SendChange makes a single attempt at a change, and waits for the reply. It returns the
-// error of the server, or that of the change's context when it ends first: the change may
+// SendCall makes a single attempt at a call, and waits for the reply. It returns the
+// error of the server, or that of the call's context when it ends first: a change may
 // still be applied.
-func (b *Batcher) SendChange(r *PendingChange) (Reply, error) {
+func (b *Batcher) SendCall(r *PendingCall) (Reply, error) {
 	r.reply, r.err, r.done = nil, nil, nil
 	if b.startOrEnqueue(r) {
 		r.sendAlone(b.client)
@@ -101,9 +101,9 @@ func (b *Batcher) SendChange(r *PendingChange) (Reply, error) {
 	}
 }
 
-// startOrEnqueue reports whether a change may be sent at once; otherwise it
+// startOrEnqueue reports whether a call may be sent at once; otherwise it
 // queues it.
-func (b *Batcher) startOrEnqueue(r *PendingChange) bool {
+func (b *Batcher) startOrEnqueue(r *PendingCall) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -119,7 +119,7 @@ func (b *Batcher) startOrEnqueue(r *PendingChange) bool {
 	return false
 }
 
-// finishExchange ends an exchange, and starts the next one when changes are
+// finishExchange ends an exchange, and starts the next one when calls are
 // queued.
 func (b *Batcher) finishExchange() {
 	if list := b.takeBatch(); list != nil {
@@ -130,19 +130,19 @@ func (b *Batcher) finishExchange() {
 				}
 				list = b.takeBatch()
 			}
-		}, contain.LogPanic(b.log, "sending changes together panicked"))()
+		}, contain.LogPanic(b.log, "sending calls together panicked"))()
 	}
 }
 
-// takeBatch takes the changes of the next exchange; nil when none is queued.
-func (b *Batcher) takeBatch() []*PendingChange {
+// takeBatch takes the calls of the next exchange; nil when none is queued.
+func (b *Batcher) takeBatch() []*PendingCall {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// A change whose caller has gone must not be sent: no caller would
-	// learn the outcome.
-	b.queued = slices.DeleteFunc(b.queued, func(r *PendingChange) bool { return r.ctx.Err() != nil })
+	// A call whose caller has gone must not be sent: no caller would learn the outcome
+	// of a change.
+	b.queued = slices.DeleteFunc(b.queued, func(r *PendingCall) bool { return r.ctx.Err() != nil })
 	n, size := 0, 0
-	for n < len(b.queued) && n < maxBatchChanges && (n == 0 || size+b.queued[n].size <= maxBatchBytes) {
+	for n < len(b.queued) && n < maxBatchCalls && (n == 0 || size+b.queued[n].size <= maxBatchBytes) {
 		size += b.queued[n].size
 		n++
 	}
@@ -156,9 +156,9 @@ func (b *Batcher) takeBatch() []*PendingChange {
 	return list
 }
 
-// failBatch answers the changes of an exchange that panicked. They may have
-// been applied.
-func failBatch(list []*PendingChange, p *contain.PanicError) {
+// failBatch answers the calls of an exchange that panicked. Changes may have been
+// applied.
+func failBatch(list []*PendingCall, p *contain.PanicError) {
 	for _, r := range list {
 		select {
 		case <-r.done:
@@ -170,7 +170,7 @@ func failBatch(list []*PendingChange, p *contain.PanicError) {
 }
 
 // sendBatch makes an exchange.
-func (b *Batcher) sendBatch(list []*PendingChange) {
+func (b *Batcher) sendBatch(list []*PendingCall) {
 	if len(list) == 1 {
 		list[0].sendAlone(b.client)
 		close(list[0].done)
@@ -196,7 +196,7 @@ func (b *Batcher) sendBatch(list []*PendingChange) {
 	}
 }
 
-func (p *PendingChange) sendAlone(client goredis.UniversalClient) {
+func (p *PendingCall) sendAlone(client goredis.UniversalClient) {
 	ctx := p.unanswered.WithContext(p.ctx)
 	cmd := goredis.NewCmd(ctx, p.command...)
 	_ = client.Process(ctx, cmd) // cmd holds the error

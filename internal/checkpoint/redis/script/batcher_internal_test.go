@@ -55,11 +55,11 @@ func newBatcherFixture(t *testing.T) *batcherFixture {
 var errConflict = errors.New("the key has changed")
 
 // newChange is a change of a key.
-func (b *batcherFixture) newChange(ctx context.Context, key string, expect int) *PendingChange {
+func (b *batcherFixture) newChange(ctx context.Context, key string, expect int) *PendingCall {
 	call := NewCall(b.script, []string{key})
 	call.AppendCount(expect)
 	call.AppendText("op-" + strconv.Itoa(expect))
-	return NewPendingChange(ctx, call, &Unanswered{})
+	return NewPendingCall(ctx, call, &Unanswered{})
 }
 
 // sendChange sends a change until it is answered.
@@ -67,7 +67,7 @@ func (b *batcherFixture) sendChange(ctx context.Context, key string, expect int)
 	one := b.newChange(ctx, key, expect)
 	var answer Reply
 	err := Retry(ctx, func() (err error) {
-		answer, err = b.batcher.SendChange(one)
+		answer, err = b.batcher.SendCall(one)
 		return err
 	})
 	if err != nil {
@@ -213,7 +213,7 @@ func TestFirstChangeOfABatchIsCancelled(t *testing.T) {
 	r := newBatcherFixture(t)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	list := make([]*PendingChange, 3)
+	list := make([]*PendingCall, 3)
 	for i, c := range newChanges(len(list), 0) {
 		list[i] = r.newChange(t.Context(), c.key, c.expect)
 		list[i].done = make(chan struct{})
@@ -233,10 +233,10 @@ func TestFirstChangeOfABatchIsCancelled(t *testing.T) {
 // TestBatchThatPanicsAnswersItsChanges holds up changes of which one has been
 // answered already.
 func TestBatchThatPanicsAnswersItsChanges(t *testing.T) {
-	answered, waits := &PendingChange{done: make(chan struct{})}, &PendingChange{done: make(chan struct{})}
+	answered, waits := &PendingCall{done: make(chan struct{})}, &PendingCall{done: make(chan struct{})}
 	close(answered.done)
 	p := contain.Call(func() { panic("a defect") })
-	failBatch([]*PendingChange{answered, waits}, p)
+	failBatch([]*PendingCall{answered, waits}, p)
 	<-waits.done
 	require.NoError(t, answered.err)
 	require.ErrorIs(t, waits.err, p)

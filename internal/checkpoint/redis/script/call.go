@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// Call is a call of a script that changes a thread. All its texts stand in one
+// Call is a call of a Script. All its texts stand in one
 // buffer: a superstep has some thirty of them.
 type Call struct {
 	script   *Script

@@ -18,16 +18,16 @@ var scriptFiles embed.FS
 // different versions of graphd can share a server. A script that the server has forgotten,
 // as after a restart, is sent again.
 type Set struct {
-	Apply, Remove                             *Script
+	Apply, Remove, View                       *Script
 	Head, History, Values, Pending, Events    *goredis.Script
 	Runs, Members, Changes, Membership, Names *goredis.Script
-	View, Graph, Servers, Due                 *goredis.Script
+	Graph, Servers, Due                       *goredis.Script
 	Interrupt, Interrupts                     *goredis.Script
 	Tagged, TagCounts, TagMigrated, TagThread *goredis.Script
 	Migrate2, Migrate3, Migrate4              *goredis.Script
 }
 
-// Script is a script that changes a thread.
+// Script is a script whose calls a Batcher sends.
 type Script struct {
 	source, hash string
 
@@ -37,7 +37,7 @@ type Script struct {
 // Load makes the scripts.
 func Load() (*Set, error) {
 	var s Set
-	for name, to := range map[string]**Script{"apply": &s.Apply, "delete": &s.Remove} {
+	for name, to := range map[string]**Script{"apply": &s.Apply, "delete": &s.Remove, "view": &s.View} {
 		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			return nil, fmt.Errorf("redis: script %s: %w", name, err)
@@ -47,7 +47,7 @@ func Load() (*Set, error) {
 	for name, to := range map[string]**goredis.Script{
 		"head": &s.Head, "history": &s.History, "values": &s.Values,
 		"pending": &s.Pending, "events": &s.Events, "runs": &s.Runs, "members": &s.Members, "changes": &s.Changes,
-		"membership": &s.Membership, "names": &s.Names, "view": &s.View, "graph": &s.Graph,
+		"membership": &s.Membership, "names": &s.Names, "graph": &s.Graph,
 		"servers": &s.Servers, "due": &s.Due, "migrate2": &s.Migrate2, "migrate3": &s.Migrate3, "migrate4": &s.Migrate4, "question": &s.Interrupt, "questions": &s.Interrupts,
 		"tagged": &s.Tagged, "tagcounts": &s.TagCounts, "tag_migrated": &s.TagMigrated, "tag_thread": &s.TagThread,
 	} {

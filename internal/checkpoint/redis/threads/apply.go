@@ -23,17 +23,14 @@ type Messenger interface {
 type Writer struct {
 	database  *setup.Database
 	reader    *Reader
-	batchers  script.Batchers
 	messenger Messenger
 	origin    string // distinguishes the messages of this store from those of others
 }
 
 // NewWriter makes the writer of a store. reader reads the records that a change
-// removes; origin distinguishes the messages of this store from those of others.
-func NewWriter(
-	d *setup.Database, reader *Reader, batchers script.Batchers, m Messenger, origin string,
-) *Writer {
-	return &Writer{database: d, reader: reader, batchers: batchers, messenger: m, origin: origin}
+// removes, and has the batchers that send it; origin distinguishes the messages of this store from those of others.
+func NewWriter(d *setup.Database, reader *Reader, m Messenger, origin string) *Writer {
+	return &Writer{database: d, reader: reader, messenger: m, origin: origin}
 }
 
 // ApplyChange makes a change in one exchange with the server. An attempt whose
@@ -61,11 +58,11 @@ func (w *Writer) ApplyChange(ctx context.Context, c *checkpoint.Change) (checkpo
 		a = w.encodeChange(c, old, text, needsAllKeys(c, old))
 	}
 	missed := &script.Unanswered{}
-	r := script.NewPendingChange(ctx, a, missed)
-	sender := w.batchers.OfPartition(w.database.Keys.PartitionOf(c.Thread))
+	r := script.NewPendingCall(ctx, a, missed)
+	sender := w.reader.batchers.OfPartition(w.database.Keys.PartitionOf(c.Thread))
 	var answer script.Reply
 	call := func() (err error) {
-		answer, err = sender.SendChange(r)
+		answer, err = sender.SendCall(r)
 		return err
 	}
 	var err error

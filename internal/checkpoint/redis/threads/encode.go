@@ -53,6 +53,7 @@ func (w *Writer) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral
 	a.AppendText(ephemeral)
 	a.AppendText(w.database.Mark)
 	a.AppendText(layout.EncodeThreadTags(w.database.Box, h))
+	a.AppendText(string(h.State))
 	a.appendCheckpoints(c)
 	a.appendEvents(c.Events)
 	if !more {

@@ -24,11 +24,12 @@ type Reader struct {
 	runner   *script.Runner
 	keys     *layout.Keys
 	box      *seal.Box
+	batchers script.Batchers
 }
 
 // NewReader makes the reader of a store.
-func NewReader(d *setup.Database) *Reader {
-	return &Reader{database: d, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys, box: d.Box}
+func NewReader(d *setup.Database, batchers script.Batchers) *Reader {
+	return &Reader{database: d, scripts: d.Scripts, runner: d.Runner, keys: &d.Keys, box: d.Box, batchers: batchers}
 }
 
 // ReadHead returns the thread's head. It returns checkpoint.ErrThreadNotFound when there

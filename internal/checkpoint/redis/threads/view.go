@@ -23,15 +23,26 @@ const largeGlance = 64 << 10
 // ReadView reads the records to continue a thread, in one exchange, or in two when
 // large values belong to it. It also reads the record of request, "" = none.
 func (t *Reader) ReadView(ctx context.Context, thread, request string) (*checkpoint.ThreadView, error) {
+	partition := t.keys.PartitionOf(thread)
 	keys := t.keys.ThreadKeys(
 		thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords,
 		layout.KeyRuns)
-	keys = append(keys, t.keys.PartitionKey(t.keys.PartitionOf(thread), layout.KeyStoreMark))
-	r, err := t.runner.RunScript(ctx, t.scripts.View, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords, largeGlance)
+	keys = append(keys, t.keys.PartitionKey(partition, layout.KeyStoreMark))
+	call := script.NewCall(t.scripts.View, keys)
+	call.AppendText(layout.AddLength("") + layout.AddLength(""))
+	call.AppendText(request)
+	call.AppendCount(maxViewRecords)
+	call.AppendCount(largeGlance)
+	pending := script.NewPendingCall(ctx, call, &script.Unanswered{})
+	var reply script.Reply
+	err := script.Retry(ctx, func() (err error) {
+		reply, err = t.batchers.OfPartition(partition).SendCall(pending)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return t.decodeView(ctx, thread, request, keys[0], r)
+	return t.decodeView(ctx, thread, request, keys[0], reply)
 }
 
 // decodeView decodes the reply to ReadView. key is that of the head.

@@ -6,7 +6,8 @@
 --                          5 elements of the log  6 generation of values  7 when it was changed last
 --                          8 end of the lease, 0 = none  9 how many of the keys 2 to 4 there are
 --                          10 how many of 8 to 11  11 log id  12 op  13 member in threads
---                          14 member in due, '' = none; times in microseconds  15 tags (see layout.EncodeThreadTags)
+--                          14 member in due, '' = none; times in microseconds
+--                          15 tags (see layout.EncodeThreadTags)  16 state
 --        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element;
 --                      j<field> the rest of one that begins with byte 6 (see layout/split_value.go); one that begins with
 --                      byte 5 is quoted from an input (see layout/input_ref.go)
@@ -32,6 +33,7 @@
 --       14 first event to keep, 0 = all  15 member in threads  16 due in nanoseconds, ''
 --       17 publisher of the change  18 ephemeral events before it (see pubsub/message.go)
 --       19 mark of the store that the caller expects (see setup/mark.go)  20 tags of the thread (see layout.EncodeThreadTags)
+--       21 state of the thread
 --       then lists, each after its length:
 --         checkpoints: number, member
 --         fields of values: field, value
@@ -71,7 +73,7 @@ local function text(n) return string.format('%.0f', n) end
 local function ends(n) return n > 0 and text(n) or '' end
 
 local s = call('HGET', head, 'n')
-s = s and cmsgpack.unpack(s) or {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, '', '', false, '', ''}
+s = s and cmsgpack.unpack(s) or {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, '', '', false, '', '', ''}
 local rev, le = s[1], s[4]
 if rev > 0 and A[4] ~= '' and A[4] == s[12] then return {'DONE', text(rev), ends(s[8]), text(s[7])} end
 if rev ~= tonumber(A[2]) or (rev > 0 and A[3] ~= '' and A[3] ~= s[11]) then return {'CONFLICT'} end
@@ -81,20 +83,17 @@ if tonumber(A[11]) ~= le or (A[12] ~= '' and tonumber(A[12]) <= last) then
   return {'GAP', text(le), text(s[2])}
 end
 
-local nv, nr, had = call('EXISTS', values, order, log), s[10], s[9]
+local nv, nr = s[9], s[10]
+local had, there
 if progress then
-  local others = call('EXISTS', progress, questions, records, runs)
-  if nv ~= had or others ~= nr then
-    local missing = {}
-    for k = 1, 12 do
-      if (k < 5 or k > 8) and call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
-    end
-    return {'LOST', text(had + nr), missing}
-  end
-elseif nv ~= had then
+  had, there = nv + nr, call('EXISTS', values, order, log, progress, questions, records, runs)
+else
+  had, there = nv, call('EXISTS', values, order, log)
+end
+if there ~= had then
   local missing = {}
-  for k = 1, 4 do
-    if call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
+  for k = 1, progress and 12 or 4 do
+    if (k < 5 or k > 8) and call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
   end
   return {'LOST', text(had), missing}
 end
@@ -104,7 +103,7 @@ local now = clock[1] * 1000000 + clock[2]
 
 -- A list of the arguments begins with its length, at place at. size is how many arguments an element has.
 -- Loops are written out, and lists handed on as they are: all others wait while this runs.
-local at = 21
+local at = 22
 local function list(size)
   local from = at + 1
   at = from + A[from - 1] * size
@@ -205,9 +204,12 @@ if progress then
   for i = from, to, 6 do
     local id, member = A[i], A[i + 2]
     change = math.max((change or tonumber(call('GET', count) or '0')) + 1, now)
-    local revision = 1
+    local revision, fresh = 1, {}
     local created, rest, tagged = string.sub(member, 1, 16), string.sub(member, 17), A[i + 5]
-    local old = call('HGET', questions, 'r' .. id)
+    local known = call('HMGET', questions, 'r' .. id, 'a' .. A[i + 1])
+    local old, asked = known[1], known[2]
+    local to, from = open, closed
+    if A[i + 3] ~= '1' then to, from = closed, open end
     if old then
       local r, before, size, first = string.match(old, '^%d+ (%d+) (%x+):?(%d*) ()')
       revision = (r or 0) + 1
@@ -223,25 +225,22 @@ if progress then
         call('ZREM', open, was)
         call('ZREM', closed, was)
       end
+      call('ZREM', from, member)
     else
-      local asked = call('HGET', questions, 'a' .. A[i + 1])
       local ids = asked and cmsgpack.unpack(asked) or {}
       ids[#ids + 1] = id
-      call('HSET', questions, 'a' .. A[i + 1], cmsgpack.pack(ids))
+      fresh = {'a' .. A[i + 1], cmsgpack.pack(ids)}
     end
     local kept = A[i + 5]
     if kept ~= '' then kept = ':' .. #kept .. ' ' .. kept else kept = ' ' end
-    call('HSET', questions, 'r' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. created .. kept .. A[i + 4])
-    if tagged and tagged ~= '' then writeMembers('ZADD', tags, tagMembers(tagged, created, rest, 0)) end
+    call('HSET', questions, 'r' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. created .. kept .. A[i + 4], unpack(fresh))
+    if tagged and tagged ~= '' then writeMembers('ZADD', tags, tagMembers(tagged, created, rest, '0')) end
     call('ZADD', inbox, change, member)
-    local to, from = open, closed
-    if A[i + 3] ~= '1' then to, from = closed, open end
-    call('ZREM', from, member)
-    call('ZADD', to, 0, member)
+    call('ZADD', to, '0', member)
   end
   if change then call('SET', count, text(change)) end
 
-  -- Runs, and requests.
+  -- Runs, whose order stays, and requests.
 
   from, to = list(4)
   for i = from, to, 4 do
@@ -250,7 +249,7 @@ if progress then
     call('HSET', records, 'r' .. A[i], text(revision) .. ' ' .. A[i + 2])
     if A[i + 3] ~= '' then call('HSETNX', records, 'i' .. A[i], A[i + 3]) end
     counted[#counted + 1] = revision
-    call('ZADD', runs, A[i + 1], A[i])
+    if not old then call('ZADD', runs, A[i + 1], A[i]) end
   end
   from, to = list(2)
   for i = from, to, 2 do call('HSET', records, 'q' .. A[i], A[i + 1]) end
@@ -275,7 +274,11 @@ if keep > fe then
   if gone > 0 then call('LTRIM', log, gone, -1) end
   elements = elements - gone
 end
-if progress or nv < 3 or elements == 0 then nv = call('EXISTS', values, order, log) end
+if orderTo > orderFrom and valuesTo > valuesFrom and elements > 0 then
+  nv = 3
+elseif progress or nv < 3 or elements == 0 then
+  nv = call('EXISTS', values, order, log)
+end
 
 -- Lease: its end is put off by steps of a power of two, a sixteenth of it at most, so that not every change
 -- moves the thread in the list of what is due.
@@ -301,41 +304,48 @@ if s[13] ~= tm then
   if s[13] then
     call('ZREM', threads, s[13])
   elseif KEYS[18] then
-    call('ZADD', KEYS[18], 0, string.match(A[1], '^[^@]*'))
+    call('ZADD', KEYS[18], '0', string.match(A[1], '^[^@]*'))
   end
-  call('ZADD', threads, 0, tm)
+  call('ZADD', threads, '0', tm)
 end
 
--- threadTags returns the members of a thread in the list of tags of threads; rest is what stands behind the time.
-local function threadTags(text, rest)
-  local members, at = {}, 17
-  local place = '\0' .. string.sub(text, 1, 16) .. rest
-  while at <= #text do
-    local n, first = string.match(text, '^(%d+):()', at)
+-- tagPlace returns where the thread stands among those with the same tag.
+local function tagPlace(tags)
+  return '\0' .. string.sub(tags, 1, 16) .. A[1] .. '\0\0' .. string.format('%08x', #A[1])
+end
+
+-- listMembers returns the members that the thread has for its tags and its state, each after the word before.
+local function listMembers(tags, state, before)
+  local members, place, at = {}, tagPlace(tags), 17
+  local function add(tag)
+    if before then members[#members + 1] = before end
+    members[#members + 1] = tag .. place
+  end
+  add('s' .. state)
+  while at <= #tags do
+    local n, first = string.match(tags, '^(%d+):()', at)
     at = first + n
-    members[string.sub(text, first, at - 1) .. place] = true
+    add(string.sub(tags, first, at - 1))
   end
   return members
 end
 
-local tagged, was = A[20], s[15] or ''
-if was ~= tagged then
-  local rest = A[1] .. '\0\0' .. string.format('%08x', #A[1])
-  local now, before = threadTags(tagged, rest), threadTags(was, rest)
-  for member in pairs(before) do
-    if not now[member] then call('ZREM', KEYS[8], member) end
-  end
-  for member in pairs(now) do
-    if not before[member] then call('ZADD', KEYS[8], 0, member) end
-  end
+local tagged, state, wasTagged, was = A[20], A[21], s[15] or '', s[16] or ''
+if wasTagged ~= tagged then
+  if wasTagged ~= '' then call('ZREM', KEYS[8], unpack(listMembers(wasTagged, was))) end
+  call('ZADD', KEYS[8], unpack(listMembers(tagged, state, '0')))
+elseif was ~= state then
+  local place = tagPlace(tagged)
+  call('ZREM', KEYS[8], 's' .. was .. place)
+  call('ZADD', KEYS[8], '0', 's' .. state .. place)
 end
 if s[14] ~= dm then
   if s[14] ~= '' then call('ZREM', due, s[14]) end
-  if dm ~= '' then call('ZADD', due, 0, dm) end
+  if dm ~= '' then call('ZADD', due, '0', dm) end
 end
 rev = rev + 1
 call('HSET', head, 'head', A[8], 'n', cmsgpack.pack(
-  {rev, tonumber(A[9]), fe, le, elements, gen, now, lx, nv, nr, A[5], A[4], tm, dm, tagged}))
+  {rev, tonumber(A[9]), fe, le, elements, gen, now, lx, nv, nr, A[5], A[4], tm, dm, tagged, state}))
 
 -- Notify: notify publishes the change to followers, and returns how many connections listen to the thread.
 -- Nothing in it may fail: the change is made.

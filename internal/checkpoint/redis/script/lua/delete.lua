@@ -40,11 +40,16 @@ for i = 1, #questions, 2 do
     end
   end
 end
-local tags, tag = s[15] or '', 17
-while tag <= #tags do
-  local n, first = string.match(tags, '^(%d+):()', tag)
-  tag = first + n
-  call('ZREM', KEYS[8], string.sub(tags, first, tag - 1) .. '\0' .. string.sub(tags, 1, 16) .. ARGV[5] .. '\0\0' .. string.format('%08x', #ARGV[5]))
+local tags = s[15] or ''
+if tags ~= '' then
+  local place = '\0' .. string.sub(tags, 1, 16) .. ARGV[5] .. '\0\0' .. string.format('%08x', #ARGV[5])
+  call('ZREM', KEYS[8], 's' .. s[16] .. place)
+  local at = 17
+  while at <= #tags do
+    local n, first = string.match(tags, '^(%d+):()', at)
+    at = first + n
+    call('ZREM', KEYS[8], string.sub(tags, first, at - 1) .. place)
+  end
 end
 call('ZREM', KEYS[5], s[13])
 if KEYS[18] and call('EXISTS', KEYS[5]) == 0 then call('ZREM', KEYS[18], string.match(ARGV[5], '^[^@]*')) end

@@ -17,5 +17,5 @@ elseif record ~= ARGV[2] then
 else
   call('HSET', KEYS[1], 'r' .. ARGV[1], head .. ':' .. #ARGV[3] .. ' ' .. ARGV[3] .. record)
 end
-for i = 4, #ARGV do call('ZADD', KEYS[2], 0, ARGV[i]) end
+for i = 4, #ARGV do call('ZADD', KEYS[2], '0', ARGV[i]) end
 return {1}
