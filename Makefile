@@ -48,6 +48,9 @@ BENCHMARK   := $(abspath .cache/bench)
 # How many questions are open in make bench-inbox; as many as the store is for when empty.
 COUNT       ?=
 INBOX       := $(abspath .cache/bench-inbox)
+# The commit beside whose build make bench-builds measures this one.
+BEFORE      ?= HEAD~1
+BUILDS      := $(abspath .cache/bench-builds)
 PYTESTFLAGS ?=
 SEEDS       ?= 200
 LANGGRAPH   ?=
@@ -184,10 +187,17 @@ bench-full: $(VENV)/ok bench-build bench-peers ## The same for longer, with 100,
 bench-smoke: $(VENV)/ok bench-build ## Try whether the benchmark works: one short round; fails on broken, never on slow
 	cd bench && go test -timeout=$(GOTIMEOUT) ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
 	cd bench && '$(INBOX)' --size smoke
+	cd bench && '$(BUILDS)' --before ../bin/graphd --now ../bin/graphd --rounds 1 --for 100ms
 
 .PHONY: bench-inbox
 bench-inbox: bench-build ## Measure the inbox with 1,000,000 open questions on Redis and 100,000 on SQLite (COUNT=20000 on each; BENCHFLAGS="--stores sqlite")
 	cd bench && '$(INBOX)' --count '$(or $(COUNT),0)' --out results $(BENCHFLAGS)
+
+.PHONY: bench-builds
+bench-builds: bench-build ## Measure this build beside that of another commit (BEFORE=commit; BENCHFLAGS="--workloads W1,W2")
+	rm -rf .cache/before && mkdir -p .cache/before && git archive '$(BEFORE)' | tar -x -C .cache/before
+	go build -C .cache/before -o graphd ./cmd/graphd
+	cd bench && '$(BUILDS)' --before ../.cache/before/graphd --now ../bin/graphd $(BENCHFLAGS)
 
 .PHONY: bench-peers
 bench-peers: ## Install what graphd is measured beside into .cache/peers (see bench/peer)
@@ -197,6 +207,7 @@ bench-peers: ## Install what graphd is measured beside into .cache/peers (see be
 bench-build: build
 	go build -C bench -o '$(BENCHMARK)' .
 	go build -C bench -o '$(INBOX)' ./inbox
+	go build -C bench -o '$(BUILDS)' ./builds
 
 .PHONY: go-bench
 go-bench: ## Run the Go benchmarks (BENCH=regexp narrows)

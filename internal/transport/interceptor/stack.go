@@ -2,7 +2,8 @@ package interceptor
 
 import "runtime"
 
-// stackBytes is the stack that a call to Redis takes below the interceptors.
+// stackBytes is the stack that a call takes below the interceptors, down to the parser of a
+// record from Redis.
 const stackBytes = 24 << 10
 
 // growStack gives the goroutine of a call the stack that most calls need, unless it has

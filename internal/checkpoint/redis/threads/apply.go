@@ -27,8 +27,9 @@ type Writer struct {
 	origin    string // distinguishes the messages of this store from those of others
 }
 
-// NewWriter makes the writer of a store. reader reads the records that a change
-// removes, and has the batchers that send it; origin distinguishes the messages of this store from those of others.
+// NewWriter makes the writer of a store. reader reads the records that a change removes,
+// and has the batchers that send it; origin distinguishes the messages of this store from
+// those of others.
 func NewWriter(d *setup.Database, reader *Reader, m Messenger, origin string) *Writer {
 	return &Writer{database: d, reader: reader, messenger: m, origin: origin}
 }

@@ -242,17 +242,23 @@ if progress then
 
   -- Runs, whose order stays, and requests.
 
+  local kept = {}
   from, to = list(4)
   for i = from, to, 4 do
     local old = call('HGET', records, 'r' .. A[i])
     local revision = (old and string.match(old, '^%d+') or 0) + 1
-    call('HSET', records, 'r' .. A[i], text(revision) .. ' ' .. A[i + 2])
+    kept[#kept + 1] = 'r' .. A[i]
+    kept[#kept + 1] = text(revision) .. ' ' .. A[i + 2]
     if A[i + 3] ~= '' then call('HSETNX', records, 'i' .. A[i], A[i + 3]) end
     counted[#counted + 1] = revision
     if not old then call('ZADD', runs, A[i + 1], A[i]) end
   end
   from, to = list(2)
-  for i = from, to, 2 do call('HSET', records, 'q' .. A[i], A[i + 1]) end
+  for i = from, to, 2 do
+    kept[#kept + 1] = 'q' .. A[i]
+    kept[#kept + 1] = A[i + 1]
+  end
+  writeMembers('HSET', records, kept)
   nr = call('EXISTS', progress, questions, records, runs)
 end
 
