@@ -39,7 +39,7 @@ const (
 // is busyRestFactor times as long as the changes took their reader, so that many followers leave
 // the processors to those who ask and answer.
 const (
-	minBusyInterval = 25 * time.Millisecond
+	minBusyInterval = 50 * time.Millisecond
 	maxBusyInterval = 200 * time.Millisecond
 	busyRestFactor  = 8
 )

@@ -61,8 +61,8 @@ func TestAFollowerRestsAsItsReaderNeeds(t *testing.T) {
 		f := feed.FollowInterrupts(nil, checkpoint.InterruptQuery{}, 0)
 		defer f.Close()
 		for _, step := range []struct{ needs, want time.Duration }{
-			{0, 25 * time.Millisecond},
-			{time.Millisecond, 25 * time.Millisecond},
+			{0, 50 * time.Millisecond},
+			{time.Millisecond, 50 * time.Millisecond},
 			{10 * time.Millisecond, 80 * time.Millisecond},
 			{50 * time.Millisecond, 200 * time.Millisecond},
 			{time.Second, time.Second},
