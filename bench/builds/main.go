@@ -24,7 +24,7 @@ import (
 
 const usage = `Measure two builds of graphd beside each other.
 
-  builds --before OLD --now NEW       W2 on every store, some minutes
+  builds --before OLD --now NEW       W2 in memory, on SQLite and on Redis, some minutes
 
 In a round both builds begin on an empty store and take turns of a part of a second, since
 other work of the machine hits both of them then. Ratios are those of single rounds, the new
@@ -115,8 +115,8 @@ const (
 	now    = "now"
 )
 
-// redis marks the samples whose Processor is that of the Redis server.
-const redis = "redis of "
+// redisOf marks the samples whose Processor is that of the Redis server of a build.
+const redisOf = "redis of "
 
 func compareOnStore(ctx context.Context, o options, store string, table io.Writer) error {
 	builds := []*build{{who: before}, {who: now}}
@@ -210,7 +210,7 @@ func (b *build) addSamples(series measure.Series, key measure.Key) {
 	s := workload.Sample{Rate: b.operations / b.took, Processor: b.graphdTime / b.operations}
 	series.Add(key.As(b.who), s)
 	s.Processor = b.redisTime / b.operations
-	series.Add(key.As(redis+b.who), s)
+	series.Add(key.As(redisOf+b.who), s)
 }
 
 // processorTimes returns how long processors have worked for graphd and for Redis, in seconds.
@@ -235,5 +235,5 @@ func writeRow(w io.Writer, series measure.Series, key measure.Key) {
 		return fmt.Sprintf("%.0f%s\t%.3f (%.3f – %.3f)", value.Median, unit, ratio.Median, ratio.Min, ratio.Max)
 	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", key.Workload, key.Store,
-		cell("", rate, ""), cell("", processor, " µs"), cell(redis, processor, " µs"))
+		cell("", rate, ""), cell("", processor, " µs"), cell(redisOf, processor, " µs"))
 }

@@ -17,7 +17,7 @@ type Key struct {
 	Workload string `json:"workload"`
 	Store    string `json:"store"`
 	Clients  int    `json:"clients"`
-	// Who is graphd, limit, or the name of a peer.
+	// Who is graphd, limit, the name of a peer, or which of several builds.
 	Who string `json:"who"`
 }
 

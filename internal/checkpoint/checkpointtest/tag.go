@@ -271,7 +271,7 @@ func tagRandom(e *env) {
 		return some
 	}
 	model, threads := tagModel{}, map[string]*threadDriver{}
-	for range 400 {
+	for range 5000 { // some 10,000 questions
 		thread := fmt.Sprintf("t%d", rng.IntN(5))
 		th := threads[thread]
 		if th == nil {

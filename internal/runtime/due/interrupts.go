@@ -64,8 +64,9 @@ func (p *Processor) putDue(ctx context.Context, t *commit.Tx, waiting []checkpoi
 }
 
 // putEffects puts the answers in effect whose time has come, and returns how many there are. It
-// schedules the thread for the others.
+// schedules the thread for the others. The last of them says whether the run needs all answers.
 func putEffects(t *commit.Tx, waiting []checkpoint.Interrupt) (answered int) {
+	var due []*checkpoint.Interrupt
 	for i := range waiting {
 		q := &waiting[i]
 		switch {
@@ -73,14 +74,17 @@ func putEffects(t *commit.Tx, waiting []checkpoint.Interrupt) (answered int) {
 		case q.Effective.After(t.Now):
 			t.ScheduleBy(q.Effective)
 		default:
-			t.EndWait(q, checkpoint.InterruptAnswered)
-			t.Head.NeedsAllAnswers = q.NeedsAllAnswers
-			t.Interrupts = append(t.Interrupts, *q)
-			answered++
+			due = append(due, q)
 		}
 	}
-	t.Head.Answered += answered
-	return answered
+	slices.SortStableFunc(due, func(a, b *checkpoint.Interrupt) int { return a.Effective.Compare(b.Effective) })
+	for _, q := range due {
+		t.EndWait(q, checkpoint.InterruptAnswered)
+		t.Head.NeedsAllAnswers = q.NeedsAllAnswers
+		t.Interrupts = append(t.Interrupts, *q)
+	}
+	t.Head.Answered += len(due)
+	return len(due)
 }
 
 // takeSteps takes the steps of an open interrupt that are due, puts them into the change, and

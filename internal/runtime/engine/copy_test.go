@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -103,7 +105,24 @@ func listStores(t *testing.T) map[string]func() checkpoint.Store {
 			t.Cleanup(func() { require.NoError(t, s.Close()) })
 			return s
 		},
-		"redis": func() checkpoint.Store { return openRedis(t, redistest.Start(t, "--appendfsync", "no")) },
+		"redis": openRedisStores(t),
+	}
+}
+
+// openRedisStores returns what opens an empty store, of which all are on one Redis.
+func openRedisStores(t *testing.T) func() checkpoint.Store {
+	t.Helper()
+	var server *redistest.Server
+	stores := 0
+	return func() checkpoint.Store {
+		if server == nil {
+			server = redistest.Start(t, "--appendfsync", "no")
+		}
+		stores++
+		s, err := redis.Open(t.Context(), redis.Options{URL: server.URL(fmt.Sprintf("shared=true&prefix=s%d", stores))})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
 	}
 }
 

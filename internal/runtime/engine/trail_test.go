@@ -230,7 +230,14 @@ func TestTrailIsBounded(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	v := newVoteCase(t, &approval.Policy{Groups: []string{"finance"}})
+	for name, open := range listStores(t) {
+		t.Run(name, func(t *testing.T) { checkClaims(t, open()) })
+	}
+}
+
+func checkClaims(t *testing.T, store checkpoint.Store) {
+	t.Helper()
+	v := newStoredVoteCase(t, store, &approval.Policy{Groups: []string{"finance"}})
 	require.NoError(t, v.release("ben"), "nobody holds a claim")
 	require.NoError(t, v.claim("ana", time.Hour))
 	require.NoError(t, v.claim("ana", 2*time.Hour), "the holder extends it")
@@ -255,7 +262,14 @@ func TestClaims(t *testing.T) {
 }
 
 func TestExclusiveQuestions(t *testing.T) {
-	v := newVoteCase(t, &approval.Policy{Exclusive: true, Approvals: 2})
+	for name, open := range listStores(t) {
+		t.Run(name, func(t *testing.T) { checkExclusiveQuestions(t, open()) })
+	}
+}
+
+func checkExclusiveQuestions(t *testing.T, store checkpoint.Store) {
+	t.Helper()
+	v := newStoredVoteCase(t, store, &approval.Policy{Exclusive: true, Approvals: 2})
 	_, err := v.say(v.engine, "ana: true")
 	require.Equal(t, approval.RuleExclusive, errorMeta(err, "rule"), "%v", err)
 	require.NoError(t, v.claim("ana", time.Hour))
@@ -350,7 +364,15 @@ func TestAQuestionThatIsAskedAgainKeepsItsTrail(t *testing.T) {
 }
 
 func TestACopyTakesTheTrailAlong(t *testing.T) {
-	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	for name, open := range listStores(t) {
+		t.Run(name, func(t *testing.T) { checkCopyOfVotes(t, open()) })
+	}
+}
+
+// checkCopyOfVotes copies a thread with a vote, and decides the copy apart from it.
+func checkCopyOfVotes(t *testing.T, store checkpoint.Store) {
+	t.Helper()
+	v := newStoredVoteCase(t, store, &approval.Policy{Approvals: 2})
 	v.mustSay("ana: true")
 	_, err := v.engine.CopyThread(t.Context(), runtime.CopyRequest{Source: "t", Thread: "copy", By: actor("eva")})
 	require.NoError(t, err)
@@ -360,6 +382,15 @@ func TestACopyTakesTheTrailAlong(t *testing.T) {
 	require.Len(t, copied, 3)
 	require.Equal(t, trail.Copied, copied[2].Kind)
 	require.Equal(t, "t", copied[2].From)
+
+	s, err := v.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "copy", By: actor("ben"), Single: &runtime.Response{Value: "true"}})
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunSucceeded, v.waitRun(s).State, "the vote of ana counts in the copy")
+	require.Equal(t, checkpoint.InterruptOpen, v.question().State)
+	require.Equal(t, "ana:true", v.votes())
+	v.mustSay("dora: true")
+	require.Equal(t, []string{"asked", "voted ana true", "voted dora true", "answered dora true", "used"}, v.trail())
+	require.Equal(t, []string{"true", "true"}, *v.payments)
 }
 
 // Claims and votes from all sides leave a trail that is whole.
@@ -412,6 +443,9 @@ func TestTrailWhenTheNodeAsksAgain(t *testing.T) {
 			entries, err := v.engine.ListTrail(t.Context(), first)
 			require.NoError(t, err)
 			require.Equal(t, want, describeTrail(entries))
+			next := v.openQuestion()
+			require.NotEqual(t, first.Interrupt, next.ID)
+			require.Empty(t, next.Votes, "votes stay with what was shown")
 		})
 	}
 }
@@ -429,6 +463,7 @@ func TestTrailWhenQuestionsAreDropped(t *testing.T) {
 // A checkpoint at which people have voted is copied before it is run again.
 func TestTrailWhenACheckpointIsRunAgain(t *testing.T) {
 	v := newVoteCase(t, &approval.Policy{Approvals: 2})
+	v.mustSay("dora: true")
 	_, err := v.engine.ForkThread(t.Context(), runtime.ForkRequest{Source: "t", Thread: "fork", By: actor("eva")})
 	require.NoError(t, err)
 	again := func(from string) {
@@ -440,6 +475,10 @@ func TestTrailWhenACheckpointIsRunAgain(t *testing.T) {
 		require.Equal(t, checkpoint.RunInterrupted, v.waitRun(s).State)
 	}
 	again("")
+	forked, err := v.engine.Interrupts(t.Context(), nil, checkpoint.InterruptQuery{Thread: "fork"})
+	require.NoError(t, err)
+	require.Len(t, forked, 1)
+	require.Empty(t, forked[0].Votes, "a fork takes no votes along")
 	_, err = v.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "fork", By: actor("ana"), Single: &runtime.Response{Value: "true"}})
 	require.NoError(t, err)
 	head, err := v.store.Head(t.Context(), "fork")

@@ -218,6 +218,33 @@ func TestARunWaitsForTheEffectOfAllAnswers(t *testing.T) {
 	}
 }
 
+// A server that comes late puts answers in effect in the order of their effect, not in that of
+// their questions: the last says whether the run needs all answers.
+func TestALateServerKeepsTheOrderOfEffects(t *testing.T) {
+	for _, isLate := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			u := newUndoCase(t, nil, parallelSpec("g", "ask", "ask2", "inner"))
+			first, second := "ask", "ask2"
+			if u.listOpen("t")[0].Node == "ask2" || u.listOpen("t")[1].Node == "ask2" && u.listOpen("t")[2].Node == "ask" {
+				first, second = second, first
+			}
+			require.NoError(t, u.answer("ana", second, `"1"`, runtime.CoverCollect))
+			sleepVirtual(time.Second)
+			require.NoError(t, u.answer("ana", first, `"2"`, runtime.CoverPartial))
+			if isLate {
+				u.engine.Close()
+			}
+			u.nodes.takeEntered()
+			sleepVirtual(undoTime + time.Minute)
+			if isLate {
+				u.startEngine(u.store)
+				sleepVirtual(time.Minute)
+			}
+			require.ElementsMatch(t, []string{"ask", "ask2"}, u.nodes.takeEntered(), "late: %v", isLate)
+		})
+	}
+}
+
 // An answer that takes effect at once waits for one of the same call that does not.
 func TestAnswersOfACallTakeEffectTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -413,17 +440,10 @@ func TestUndoByDefault(t *testing.T) {
 func TestUndoOnEveryStore(t *testing.T) {
 	for name, open := range listStores(t) {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, open(), 0, faultRefused)
-			defer c.closeAll()
-			c.opts.ScanInterval, c.opts.PollInterval = 50*time.Millisecond, 20*time.Millisecond
 			undo := time.Hour
-			c.nodes.funcs = map[string]nodeFunc{"ask": func(ctx context.Context, n *nodeCall) pregel.Result {
-				return undoableNode(undo, nil)(ctx, n)
-			}}
-			c.compileGraphs(chainSpec("g", channelsLog, "ask"))
-			c.startEngine(c.store)
-			u := &undoCase{cluster: c, run: c.beginRun("r")}
-			c.waitRun(u.run)
+			u := newRealUndoCase(t, open(), &undo, chainSpec("g", channelsLog, "ask"))
+			defer u.closeAll()
+			c := u.cluster
 			require.NoError(t, u.answer("ana", "ask", `"no"`, runtime.CoverAll))
 			require.Equal(t, checkpoint.Head{Open: 1, Retractable: 1}, countsOf(u.head()))
 			require.NoError(t, u.retract("ana", "ask"))
@@ -437,6 +457,50 @@ func TestUndoOnEveryStore(t *testing.T) {
 			c.startEngine(c.store)
 			require.Equal(t, checkpoint.RunSucceeded, c.waitRun(next).State)
 			require.Equal(t, []string{"asked", `answered ana "yes"`, "used"}, u.trailOf("ask"))
+		})
+	}
+}
+
+// newRealUndoCase makes a case in a store, in real time. An answer takes effect after undo.
+func newRealUndoCase(t *testing.T, store checkpoint.Store, undo *time.Duration, spec *graph.Spec) *undoCase {
+	t.Helper()
+	c := newCluster(t, store, 0, faultRefused)
+	c.opts.ScanInterval, c.opts.PollInterval = 50*time.Millisecond, 20*time.Millisecond
+	c.nodes.funcs = crashNodes(c.nodes.ledger)
+	for _, name := range []string{"ask", "ask2"} {
+		c.nodes.funcs[name] = func(ctx context.Context, n *nodeCall) pregel.Result { return undoableNode(*undo, nil)(ctx, n) }
+	}
+	c.compileGraphs(spec)
+	c.startEngine(c.store)
+	u := &undoCase{cluster: c, run: c.beginRun("r")}
+	c.waitRun(u.run)
+	return u
+}
+
+// An answer that can still be taken back holds up a run that needs all answers.
+func TestTwoAnswersWithUndoOnEveryStore(t *testing.T) {
+	for name, open := range listStores(t) {
+		t.Run(name, func(t *testing.T) {
+			undo := time.Hour
+			u := newRealUndoCase(t, open(), &undo, parallelSpec("g", "ask", "ask2"))
+			defer u.closeAll()
+			require.NoError(t, u.answer("ana", "ask2", `"2"`, runtime.CoverCollect))
+			require.NoError(t, u.answer("ben", "ask", `"1"`, runtime.CoverCollect))
+			require.Equal(t, checkpoint.Head{Open: 2, Retractable: 2}, countsOf(u.head()))
+			require.NoError(t, u.retract("ana", "ask2"))
+			require.NoError(t, u.retract("ben", "ask"))
+			require.Equal(t, checkpoint.Head{Open: 2}, countsOf(u.head()))
+
+			undo = 50 * time.Millisecond
+			next := u.startRun("r2", runtime.StartRequest{Thread: "t", Graph: "g", Open: runtime.DiscardOpen, Request: newInput("x")})
+			u.waitRun(next)
+			u.nodes.takeEntered()
+			require.NoError(t, u.answer("ben", "ask", `"1"`, runtime.CoverCollect))
+			require.Eventually(t, func() bool { return u.find("ask").State == checkpoint.InterruptAnswered }, time.Minute, 5*time.Millisecond)
+			require.Empty(t, u.nodes.takeEntered(), "the other answer is missing")
+			require.NoError(t, u.answer("ana", "ask2", `"3"`, runtime.CoverCollect))
+			require.Eventually(t, func() bool { return u.readRun("t", "").State == checkpoint.RunSucceeded }, time.Minute, 5*time.Millisecond)
+			require.Equal(t, []string{"asked", `answered ana "3"`, "used"}, u.trailOf("ask2"))
 		})
 	}
 }

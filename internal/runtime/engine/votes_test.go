@@ -31,8 +31,14 @@ type voteCase struct {
 
 func newVoteCase(tb testing.TB, policy *approval.Policy) *voteCase {
 	tb.Helper()
+	return newStoredVoteCase(tb, memory.New(memory.Options{}), policy)
+}
+
+// newStoredVoteCase makes a case in a store.
+func newStoredVoteCase(tb testing.TB, store checkpoint.Store, policy *approval.Policy) *voteCase {
+	tb.Helper()
 	var payments []string
-	v := newVoteCaseOn(tb, func(_ context.Context, c *nodeCall) pregel.Result {
+	v := beginVoteCase(tb, store, func(_ context.Context, c *nodeCall) pregel.Result {
 		answer := c.askPeople(`"pay?"`, policy)
 		payments = append(payments, answer)
 		return pregel.Result{Update: payload.JSON(`{"paid":` + answer + `}`)}
@@ -41,12 +47,18 @@ func newVoteCase(tb testing.TB, policy *approval.Policy) *voteCase {
 	return v
 }
 
-// newVoteCaseOn begins a run of eva that asks in its node.
+// newVoteCaseOn makes a case whose node is given.
 func newVoteCaseOn(tb testing.TB, pay nodeFunc) *voteCase {
+	tb.Helper()
+	return beginVoteCase(tb, memory.New(memory.Options{}), pay)
+}
+
+// beginVoteCase begins a run of eva that asks in its node.
+func beginVoteCase(tb testing.TB, store checkpoint.Store, pay nodeFunc) *voteCase {
 	tb.Helper()
 	conditions, err := expr.NewConditions(expr.Options{})
 	require.NoError(tb, err)
-	f := newFixtureOn(tb, guardTrails(tb, memory.New(memory.Options{})), engine.Options{Conditions: conditions, KnowsCallers: true},
+	f := newFixtureOn(tb, guardTrails(tb, store), engine.Options{Conditions: conditions, KnowsCallers: true},
 		map[string]nodeFunc{"pay": pay}, chainSpec("g", []graph.ChannelSpec{{Name: "paid"}}, "pay"))
 	run := f.beginAndWait(runtime.StartRequest{
 		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: "{}"}, By: runtime.Actor{Name: "eva"},
@@ -92,6 +104,13 @@ func (c *voteCase) votes() string {
 }
 
 func TestVotes(t *testing.T) {
+	for store, open := range listStores(t) {
+		t.Run(store, func(t *testing.T) { checkVotes(t, open) })
+	}
+}
+
+func checkVotes(t *testing.T, open func() checkpoint.Store) {
+	t.Helper()
 	const agree = "answer != false"
 	for name, c := range map[string]struct {
 		policy approval.Policy
@@ -119,16 +138,20 @@ func TestVotes(t *testing.T) {
 		"a condition of another kind": {approval.Policy{Agree: "answer.ok"}, []string{"ana: 5", `ana: {"ok":true}`}, []string{"invalid", "paid"}, `ana:{"ok":true}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVoteCase(t, &c.policy)
+			v := newStoredVoteCase(t, open(), &c.policy)
+			var paid []string
 			for i, text := range c.say {
 				s, err := v.say(v.engine, text)
 				switch want := c.want[i]; want {
 				case "paid":
 					require.NoError(t, err)
 					require.Equal(t, checkpoint.RunSucceeded, v.waitRun(s).State)
+					_, value, _ := strings.Cut(text, ": ")
+					paid = append(paid, value)
 				case "failed":
 					require.NoError(t, err)
 					require.Equal(t, checkpoint.RunFailed, v.waitRun(s).State)
+					paid = append(paid, "") // a dismissal has no value
 				case "invalid":
 					require.Equal(t, runtime.ReasonInvalidField, errorReason(err), "%v", err)
 				case "1", "2":
@@ -141,7 +164,7 @@ func TestVotes(t *testing.T) {
 				}
 			}
 			require.Equal(t, c.votes, v.votes())
-			require.LessOrEqual(t, len(*v.payments), 1)
+			require.Equal(t, paid, *v.payments, "the node gets the value that was decided on")
 		})
 	}
 }
@@ -285,7 +308,7 @@ func TestVotesHaveABound(t *testing.T) {
 
 // The last two votes come at the same instant, to two servers: one of them decides.
 func TestLastVotesAtOnce(t *testing.T) {
-	for range 200 {
+	for range 1000 {
 		v := newVoteCase(t, &approval.Policy{Approvals: 3})
 		other := engine.New(t.Context(), v.store, v.graphs, v.nodes, nil, v.opts)
 		_, err := v.say(v.engine, "eva: true")
@@ -470,6 +493,17 @@ func TestDelegates(t *testing.T) {
 	require.Equal(t, []string{
 		"asked", "claimed ana", "delegated ana on leave", "delegated ana on leave", "delegated ana on leave", "voted carl 1", "voted ben 1", "answered ben 1", "used",
 	}, v.trail())
+}
+
+// Who has voted can't take another place: it would be lost.
+func TestAVoterIsNoDelegate(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Groups: []string{"finance"}, Approvals: 2, Delegable: true})
+	v.mustSay("ben/finance: 1")
+	_, err := v.engine.DelegateInterrupt(t.Context(), runtime.DelegateRequest{Question: v.name(), To: "ben", By: actor("ana")})
+	require.Equal(t, runtime.ReasonInvalidField, errorReason(err), "%v", err)
+	require.Empty(t, v.question().Delegations)
+	v.mustSay("ana/finance: 1")
+	require.Equal(t, checkpoint.InterruptConsumed, v.question().State)
 }
 
 // Without the leave of the policy a question is assigned, and no caller gets a right.

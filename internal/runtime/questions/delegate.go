@@ -79,6 +79,10 @@ func delegateVote(q *checkpoint.Interrupt, from, to string) ([]approval.Delegati
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "question %q has a vote of yours; take it back before another user votes in your place", q.ID).
 			WithViolation("interrupt_id", "must name a question without a vote of the caller")
 	}
+	if hasVote(q, to) {
+		return nil, runtime.Errorf(runtime.ReasonInvalidField, "to: %q has voted on question %q already, and has one vote", to, q.ID).
+			WithViolation("to", "must name a user who has not voted")
+	}
 	delegations, err := q.VoterPolicy().DelegateVote(q.Delegations, from, to)
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "to: %v", err).WithViolation("to", "%v", err)

@@ -90,15 +90,42 @@ func (b *Batcher) SendCall(r *PendingCall) (Reply, error) {
 	r.reply, r.err, r.done = nil, nil, nil
 	if b.startOrEnqueue(r) {
 		r.sendAlone(b.client)
-		b.finishExchange()
+		b.sendQueued()
 		return r.reply, r.err
 	}
-	select {
-	case <-r.done:
-		return r.reply, r.err
-	case <-r.ctx.Done():
-		return nil, context.Cause(r.ctx)
+	stuck := time.NewTimer(stuckAfter)
+	defer stuck.Stop()
+	for {
+		select {
+		case <-r.done:
+			return r.reply, r.err
+		case <-r.ctx.Done():
+			return nil, context.Cause(r.ctx)
+		case <-stuck.C:
+			stuck.Reset(b.sendIfStuck())
+		}
 	}
+}
+
+// sendIfStuck sends the queue in a further exchange when none has ended for a while. It
+// returns after what time to look again.
+func (b *Batcher) sendIfStuck() time.Duration {
+	b.mu.Lock()
+	now := time.Now()
+	rest := stuckAfter - now.Sub(b.lastSent)
+	isStuck := rest <= 0 && b.inFlight < maxInFlight
+	if isStuck {
+		b.inFlight++
+		b.lastSent = now
+	}
+	b.mu.Unlock()
+	if isStuck {
+		b.sendQueued()
+	}
+	if rest <= 0 {
+		return stuckAfter
+	}
+	return rest
 }
 
 // startOrEnqueue reports whether a call may be sent at once; otherwise it
@@ -119,9 +146,9 @@ func (b *Batcher) startOrEnqueue(r *PendingCall) bool {
 	return false
 }
 
-// finishExchange ends an exchange, and starts the next one when calls are
-// queued.
-func (b *Batcher) finishExchange() {
+// sendQueued sends what is queued in the place of an exchange that has ended, one exchange
+// after the other, and gives the place up when nothing is queued.
+func (b *Batcher) sendQueued() {
 	if list := b.takeBatch(); list != nil {
 		go contain.Func(func() {
 			for list != nil {

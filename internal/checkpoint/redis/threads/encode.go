@@ -18,8 +18,8 @@ type changeEncoder struct {
 	sealer layout.RecordSealer
 }
 
-// encodeChange writes a change as a call of apply.lua. old has the pruned
-// records, told the messages that are published before it.
+// encodeChange writes a change as a call of apply.lua. old has the pruned records, ephemeral
+// the messages that are published before it; more says that the script gets all keys.
 func (w *Writer) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral string, more bool) *script.Call {
 	h := &c.Head
 	a := changeEncoder{

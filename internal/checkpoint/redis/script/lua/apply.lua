@@ -5,7 +5,7 @@
 --                          1 revision  2 last checkpoint number  3 first event  4 last event
 --                          5 elements of the log  6 generation of values  7 when it was changed last
 --                          8 end of the lease, 0 = none  9 how many of the keys 2 to 4 there are
---                          10 how many of 8 to 11  11 log id  12 op  13 member in threads
+--                          10 how many of 9 to 12  11 log id  12 op  13 member in threads
 --                          14 member in due, '' = none; times in microseconds
 --                          15 tags (see layout.EncodeThreadTags)  16 state
 --        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element;
@@ -170,7 +170,7 @@ if progress then
   -- Questions. The number of a change grows in the partition whatever the clock does; the clock only makes
   -- numbers of several partitions come close to the order in which things happened.
 
-  -- writeMembers hands members on as write does.
+  -- writeMembers hands members, or pairs, on as write does.
   local function writeMembers(command, key, members)
     for first = 1, #members, 4000 do
       call(command, key, unpack(members, first, math.min(first + 3999, #members)))
@@ -202,63 +202,60 @@ if progress then
   local change
   from, to = list(6)
   for i = from, to, 6 do
-    local id, member = A[i], A[i + 2]
+    local id, member, record, tagged = A[i], A[i + 2], A[i + 4], A[i + 5]
+    local created, rest = string.sub(member, 1, 16), string.sub(member, 17)
+    local into, outOf = open, closed
+    if A[i + 3] ~= '1' then into, outOf = closed, open end
     change = math.max((change or tonumber(call('GET', count) or '0')) + 1, now)
-    local revision, fresh = 1, {}
-    local created, rest, tagged = string.sub(member, 1, 16), string.sub(member, 17), A[i + 5]
+    local revision, retag, asks = 1, tagged ~= '', {}
     local known = call('HMGET', questions, 'r' .. id, 'a' .. A[i + 1])
     local old, asked = known[1], known[2]
-    local to, from = open, closed
-    if A[i + 3] ~= '1' then to, from = closed, open end
     if old then
-      local r, before, size, first = string.match(old, '^%d+ (%d+) (%x+):?(%d*) ()')
+      local r, oldCreated, size, first = string.match(old, '^%d+ (%d+) (%x+):?(%d*) ()')
       revision = (r or 0) + 1
-      local was = size and size ~= '' and string.sub(old, first, first + size - 1) or ''
-      if was == tagged and before == created then
-        tagged = nil
-      elseif was ~= '' then
-        writeMembers('ZREM', tags, tagMembers(was, before, rest))
+      local oldTags = size and size ~= '' and string.sub(old, first, first + size - 1) or ''
+      if oldTags == tagged and oldCreated == created then
+        retag = false
+      elseif oldTags ~= '' then
+        writeMembers('ZREM', tags, tagMembers(oldTags, oldCreated, rest))
       end
-      if before and before ~= created then
-        local was = before .. rest
-        call('ZREM', inbox, was)
-        call('ZREM', open, was)
-        call('ZREM', closed, was)
+      if oldCreated and oldCreated ~= created then
+        for _, key in ipairs({inbox, open, closed}) do call('ZREM', key, oldCreated .. rest) end
       end
-      call('ZREM', from, member)
+      call('ZREM', outOf, member)
     else
       local ids = asked and cmsgpack.unpack(asked) or {}
       ids[#ids + 1] = id
-      fresh = {'a' .. A[i + 1], cmsgpack.pack(ids)}
+      asks = {'a' .. A[i + 1], cmsgpack.pack(ids)}
     end
-    local kept = A[i + 5]
-    if kept ~= '' then kept = ':' .. #kept .. ' ' .. kept else kept = ' ' end
-    call('HSET', questions, 'r' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. created .. kept .. A[i + 4], unpack(fresh))
-    if tagged and tagged ~= '' then writeMembers('ZADD', tags, tagMembers(tagged, created, rest, '0')) end
+    local size = tagged ~= '' and ':' .. #tagged or ''
+    local numbers = text(change) .. ' ' .. text(revision) .. ' ' .. created .. size .. ' '
+    call('HSET', questions, 'r' .. id, numbers .. tagged .. record, unpack(asks))
+    if retag then writeMembers('ZADD', tags, tagMembers(tagged, created, rest, '0')) end
     call('ZADD', inbox, change, member)
-    call('ZADD', to, '0', member)
+    call('ZADD', into, '0', member)
   end
   if change then call('SET', count, text(change)) end
 
   -- Runs, whose order stays, and requests.
 
-  local kept = {}
+  local written = {}
   from, to = list(4)
   for i = from, to, 4 do
     local old = call('HGET', records, 'r' .. A[i])
     local revision = (old and string.match(old, '^%d+') or 0) + 1
-    kept[#kept + 1] = 'r' .. A[i]
-    kept[#kept + 1] = text(revision) .. ' ' .. A[i + 2]
+    written[#written + 1] = 'r' .. A[i]
+    written[#written + 1] = text(revision) .. ' ' .. A[i + 2]
     if A[i + 3] ~= '' then call('HSETNX', records, 'i' .. A[i], A[i + 3]) end
     counted[#counted + 1] = revision
     if not old then call('ZADD', runs, A[i + 1], A[i]) end
   end
   from, to = list(2)
   for i = from, to, 2 do
-    kept[#kept + 1] = 'q' .. A[i]
-    kept[#kept + 1] = A[i + 1]
+    written[#written + 1] = 'q' .. A[i]
+    written[#written + 1] = A[i + 1]
   end
-  writeMembers('HSET', records, kept)
+  writeMembers('HSET', records, written)
   nr = call('EXISTS', progress, questions, records, runs)
 end
 
