@@ -4,6 +4,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -63,8 +64,41 @@ func mergePages(parts [][]indexEntry, size int) indexPage {
 	return p
 }
 
-// pageSize is the number of members in a read of a partition.
+// pageSize is the number of members in a read of a partition, at most.
 const pageSize = 256
+
+// readSizes are the numbers of members that the reads of a list take from each partition.
+type readSizes struct{ next, most int }
+
+// takeSize returns the size of the next read. Reads grow, since a page that the first does not
+// fill finds little of what it looks at.
+func (s *readSizes) takeSize() int {
+	size := s.next
+	s.next = min(s.most, 4*size)
+	return size
+}
+
+// sizeReads returns the sizes for a page of limit entries, 0 = all. isSelected says that a read may
+// find less than it looks at.
+func (x *Reader) sizeReads(limit, most int, isSelected bool) readSizes {
+	if limit <= 0 {
+		return readSizes{most, most}
+	}
+	share := x.shareOfPage(limit)
+	if isSelected {
+		return readSizes{min(most, 4*share), most}
+	}
+	most = min(most, limit)
+	return readSizes{min(most, share), most}
+}
+
+// shareOfPage returns how many entries of each partition nearly always suffice for a page. The
+// entries are spread over the partitions by chance: their share, and four deviations. Where
+// they are not, the reads after the first take more.
+func (x *Reader) shareOfPage(limit int) int {
+	share := float64(limit) / float64(x.keys.PartitionCount())
+	return int(math.Ceil(share + 4*math.Sqrt(share)))
+}
 
 // walkIndex reads an index from a place on until enough was found. read counts the
 // records that it finds, and ends where the portion does.

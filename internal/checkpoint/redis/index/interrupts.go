@@ -138,28 +138,15 @@ func (x *Reader) listInterruptsByAge(ctx context.Context, q *checkpoint.Interrup
 	case len(q.States) > 0 && len(others) == len(q.States):
 		keys = keys[1:]
 	}
-	size, first := pageSize, pageSize
-	if q.Limit > 0 && !hasConditions(q) {
-		size = min(size, q.Limit)
-		first = min(size, x.shareOfPage(q.Limit))
-	}
+	sizes := x.sizeReads(q.Limit, pageSize, hasConditions(q))
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		ask := first
-		first = size
+		ask := sizes.takeSize()
 		return x.readTenants(ctx, q.Tenant, ask, func(owners []string) (indexPage, error) {
 			return x.readMembers(ctx, owners, keys, from, ask, parseInterruptEntry)
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
 		return x.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
 	})
-}
-
-// shareOfPage returns how many entries of each partition nearly always suffice for a page. The
-// entries are spread over the partitions by chance: their share, and four deviations. Where
-// they are not, the pages after the first ask for more.
-func (x *Reader) shareOfPage(limit int) int {
-	share := float64(limit) / float64(x.keys.PartitionCount())
-	return int(math.Ceil(share + 4*math.Sqrt(share)))
 }
 
 func parseInterruptEntry(member string) (indexEntry, bool) {

@@ -30,15 +30,9 @@ func (x *Reader) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (
 	if q.After != (checkpoint.InterruptPosition{}) {
 		from = layout.InterruptPosition(q.After.Time(), q.After.Thread, q.After.ID) + "\x00\xff"
 	}
-	size := min(pageSize, max(16, maxLookups/max(1, countLookups(l.others))))
-	first := size
-	if q.Limit > 0 && len(l.others) == 0 && q.Run == "" && q.Node == "" && q.Reason == "" {
-		size = min(size, q.Limit)
-		first = min(size, x.shareOfPage(q.Limit))
-	}
+	sizes := x.sizeTaggedReads(l, q.Limit, q.Run != "" || q.Node != "" || q.Reason != "")
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		ask := first
-		first = size
+		ask := sizes.takeSize()
 		return x.readTenants(ctx, q.Tenant, ask, func(owners []string) (indexPage, error) {
 			return x.readTagged(ctx, l, owners, from, ask)
 		})
@@ -51,6 +45,13 @@ func (x *Reader) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (
 			return isListed
 		})
 	})
+}
+
+// sizeTaggedReads returns the sizes of the reads of a list. isSelected says that not all of its
+// entries are wanted.
+func (x *Reader) sizeTaggedReads(l *taggedList, limit int, isSelected bool) readSizes {
+	most := min(pageSize, max(16, maxLookups/max(1, countLookups(l.others))))
+	return x.sizeReads(limit, most, isSelected || len(l.others) > 0)
 }
 
 // maxLookups bounds how many tags a script looks up for a page of one partition.

@@ -65,15 +65,9 @@ func (x *Reader) listTaggedThreads(ctx context.Context, q *checkpoint.ThreadQuer
 	if err != nil {
 		return nil, err
 	}
-	size := min(pageSize, max(16, maxLookups/max(1, countLookups(l.others))))
-	first := size
-	if q.Limit > 0 && len(l.others) == 0 {
-		size = min(size, q.Limit)
-		first = min(size, x.shareOfPage(q.Limit))
-	}
+	sizes := x.sizeTaggedReads(l, q.Limit, false)
 	return walkIndex(q.Limit, placeAfter(q), func(from string) (indexPage, error) {
-		ask := first
-		first = size
+		ask := sizes.takeSize()
 		return x.readTenants(ctx, q.Tenant, ask, func(owners []string) (indexPage, error) {
 			return x.readTagged(ctx, l, owners, from, ask)
 		})
