@@ -9,23 +9,29 @@
 --         them without order and tag
 local A, call = ARGV, redis.call
 local limit, ranges = tonumber(A[2]), tonumber(A[3])
-local at = 4 + 2 * ranges
 local function rest(member) return string.sub(member, string.find(member, '\0', 1, true) + 1) end
 
-local function meets(place)
-  local next = at + 1
-  for _ = 1, tonumber(A[at]) do
-    local n, has = tonumber(A[next]), false
-    for k = next + 1, next + n do
-      if call('ZSCORE', KEYS[1], A[1] .. A[k] .. '\0' .. place) then
-        has = true
-        break
+-- keepTagged returns those of some places that have one of the tags from one argument to another.
+local function keepTagged(places, from, to)
+  local has, kept = {}, {}
+  for k = from, to do
+    local members, asked = {}, {}
+    for i, place in ipairs(places) do
+      if not has[i] then
+        members[#members + 1] = A[1] .. A[k] .. '\0' .. place
+        asked[#asked + 1] = i
       end
     end
-    if not has then return false end
-    next = next + n + 1
+    if #members > 0 then
+      for j, score in ipairs(call('ZMSCORE', KEYS[1], unpack(members))) do
+        if score then has[asked[j]] = true end
+      end
+    end
   end
-  return true
+  for i, place in ipairs(places) do
+    if has[i] then kept[#kept + 1] = place end
+  end
+  return kept
 end
 
 local all, known, last = {}, {}, ''
@@ -45,9 +51,15 @@ for r = 0, ranges - 1 do
 end
 table.sort(all)
 if #all > limit and (last == '' or all[limit] < last) then last = all[limit] end
-local found = {last}
+local places = {}
 for i = 1, math.min(#all, limit) do
   if last ~= '' and all[i] > last then break end
-  if meets(all[i]) then found[#found + 1] = all[i] end
+  places[i] = all[i]
 end
-return found
+local at = 4 + 2 * ranges
+for _ = 1, tonumber(A[at]) do
+  local n = tonumber(A[at + 1])
+  places = keepTagged(places, at + 2, at + 1 + n)
+  at = at + 1 + n
+end
+return {last, unpack(places)}
