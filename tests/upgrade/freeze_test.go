@@ -30,7 +30,7 @@ func TestFreeze(t *testing.T) {
 		*program = built.Graphd(t)
 	}
 	require.NotEmpty(t, *number, "give -number")
-	for _, more := range []string{"", "-sealed"} {
+	for _, more := range []string{"", "-sealed", "-people", "-people-sealed"} {
 		for _, kind := range bytes.Fields([]byte(*kinds)) {
 			name := string(kind) + "-" + *number + more
 			require.NoDirExists(t, filepath.Join(frozenDir, name), "a frozen store never changes")
@@ -47,16 +47,12 @@ func freezeStore(t *testing.T, kind, name string) {
 		r = redistest.Start(t, "--appendfsync", "no")
 		store = r.URL("")
 	}
-	createKnown(t, *program, store, storeFlags(name)...)
-	s := startServer(t, *program, store, append(storeFlags(name), "--graphs", "testdata/graphs", "--lease", "5s")...)
-	s.createThreads()
-	require.Eventually(t, func() bool {
-		list, err := s.ListRuns(t.Context(), &graphdv1.ListRunsRequest{ThreadId: "queued"})
-		return err == nil && len(list.GetRuns()) == 3
-	}, waitTimeout, waitTimeout/1000)
-	read := s.readContents()
-	s.Kill() // what a store looks like whose server died
-
+	read := storeContents{}
+	if isForPeople(name) {
+		createDecisions(t, store, storeFlags(name)...)
+	} else {
+		read = createContents(t, store, storeFlags(name)...)
+	}
 	folder := filepath.Join(frozenDir, name)
 	require.NoError(t, os.MkdirAll(folder, 0o750))
 	if kind == "redis" {
@@ -67,6 +63,20 @@ func freezeStore(t *testing.T, kind, name string) {
 	text, err := json.Marshal(read)
 	require.NoError(t, err)
 	writeGzip(t, filepath.Join(folder, accountFile), text)
+}
+
+// createContents makes threads on a server that is killed, and returns what was read of them.
+func createContents(t *testing.T, store string, flags ...string) storeContents {
+	createKnown(t, *program, store, flags...)
+	s := startServer(t, *program, store, append(flags, "--graphs", "testdata/graphs", "--lease", "5s")...)
+	s.createThreads()
+	require.Eventually(t, func() bool {
+		list, err := s.ListRuns(t.Context(), &graphdv1.ListRunsRequest{ThreadId: "queued"})
+		return err == nil && len(list.GetRuns()) == 3
+	}, waitTimeout, waitTimeout/1000)
+	read := s.readContents()
+	s.Kill()
+	return read
 }
 
 func writeGzip(t *testing.T, file string, data []byte) {

@@ -37,6 +37,10 @@ func TestStoresOfEarlierFormats(t *testing.T) {
 			if isOlder(t, at, name) {
 				migrateStore(t, at)
 			}
+			if isForPeople(name) {
+				requireDecisionsGoOn(t, at.store, storeFlags(name)...)
+				return
+			}
 			s := startServer(t, built.Graphd(t), at.store, storeFlags(name)...)
 			was := readFrozenContents(t, name)
 			atRest := func(thread string) bool { return thread != "queued" }
@@ -69,6 +73,22 @@ func TestTodaysStores(t *testing.T) {
 			problems := was.listMissing(s.readContents().selectThreads(atRest))
 			require.Empty(t, strings.Join(problems[:min(3, len(problems))], "\n"))
 			s.requireThreadsGoOn()
+		})
+	}
+}
+
+// TestTodaysDecisions sees that what is half decided on a server that was killed is decided on the
+// next one.
+func TestTodaysDecisions(t *testing.T) {
+	r := redistest.Start(t, "--appendfsync", "no")
+	sealed := storeFlags("-sealed")
+	for name, store := range map[string]string{
+		"redis": r.URL(""), "sqlite": "sqlite:" + filepath.Join(t.TempDir(), "graphd.db"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			createDecisions(t, store, sealed...)
+			requireDecisionsGoOn(t, store, sealed...)
 		})
 	}
 }
