@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from graphd import AsyncClient, Client
 from graphd.dev import DevServer, dev
 from tests.graph_documents import COUNT, ELSEWHERE, GREET, REFUND
+from tests.secured import make_certificates
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +36,9 @@ def client(server: DevServer) -> Client:
 def aclient(client: Client, server: DevServer) -> AsyncClient:
     """The same for async tests."""
     return AsyncClient(server.address)
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Certificates of a server, and of its client alice."""
+    return make_certificates(tmp_path_factory.mktemp("certs"))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import datetime
 import gc
 import logging
 import os
@@ -12,57 +10,35 @@ import shutil
 import subprocess
 import sys
 import threading
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import grpc
 import pytest
 
-from graphd import START, Command, InMemorySaver, Security, StateGraph, get_stream_writer, interrupt
+from graphd import Security
 from graphd._gen.v1 import graph_service_pb2 as gs
-from graphd._gen.v1 import interrupt_service_pb2 as ins
-from graphd._gen.v1 import registry_service_pb2 as rs
 from graphd._gen.v1 import run_pb2
 from graphd.dev import DevServer, dev, graphd_command
 from graphd.errors import (
     AccessDeniedError,
-    OmittedValue,
     ServerUnavailableError,
     TLSError,
     UnauthenticatedError,
 )
-from graphd.remote import AsyncClient, Client
-from graphd.runtime import Runtime
 from graphd.transport import certificates, token
 from graphd.transport.server import call_unary, server_at
 from graphd.worker.session import Session
 from tests.gate import Gate
+from tests.secured import build, list_workers, make_certificates, server_flags, use_everything
 from tests.test_worker import State, config, wait_until
-
-
-def make_certificates(folder: Path) -> Path:
-    command = [*graphd_command(), "certs", "--dir", str(folder), "--client", "alice"]
-    subprocess.run(command, check=True, capture_output=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the servers have and want."""
-    return make_certificates(tmp_path_factory.mktemp("certs"))
 
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of another CA."""
     return make_certificates(tmp_path_factory.mktemp("foreign"))
-
-
-def server_flags(certs: Path, *, mutual: bool = False) -> list[str]:
-    flags = ["--tls-cert", str(certs / "server.pem"), "--tls-key", str(certs / "server-key.pem")]
-    return [*flags, "--tls-client-ca", str(certs / "ca.pem")] if mutual else flags
 
 
 def as_alice(certs: Path, ca: Path | None = None) -> Security:
@@ -82,36 +58,6 @@ def mutual(certs: Path) -> Iterator[DevServer]:
     """A server that wants certificates of clients."""
     with dev(flags=server_flags(certs, mutual=True), security=as_alice(certs)) as started:
         yield started
-
-
-def build(node: Any = lambda state: {"log": ["done"]}) -> StateGraph:
-    return StateGraph(State).add_node("node", node).add_edge(START, "node")
-
-
-def list_workers(address: str, security: Security) -> Any:
-    return call_unary(server_at(address, security).stubs.registry.ListWorkers, rs.ListWorkersRequest())
-
-
-async def use_everything(server: DevServer, address: str, security: Security, name: str) -> None:
-    """Calls of all kinds, by a client and by its worker."""
-    inner = build(lambda state: {"log": ["inner"]}).compile(name=f"{name}-inner")
-
-    def node(state: State) -> dict[str, Any]:
-        get_stream_writer()("note")
-        return {"log": inner.invoke({"log": []})["log"]}
-
-    saver = InMemorySaver(server=address, security=security)
-    graph = build(node).compile(saver, name=name)
-    assert graph.invoke({"log": []}, config(f"{name}-1")) == {"log": ["inner"]}
-    items = [item async for item in graph.astream({"log": []}, config(f"{name}-2"), stream_mode="custom")]
-    assert items == ["note"]
-    assert graph.get_state(config(f"{name}-1")).values == {"log": ["inner"]}
-    graph.update_state(config(f"{name}-1"), {"log": ["written"]}, as_node="node")
-    saver.copy_thread(f"{name}-1", f"{name}-3")
-    assert list(graph.get_state_history(config(f"{name}-3")))
-    saver.delete_thread(f"{name}-3")
-    inner.detach()
-    graph.detach()
 
 
 async def test_clients_and_workers_use_tls(encrypted: DevServer) -> None:
@@ -437,243 +383,3 @@ StateGraph(dict).add_node("node", dict).add_edge(START, "node").compile(name="ne
         )
     assert done.returncode == 1
     assert "UnauthenticatedError: the token is not good" in done.stderr and "t0-ken" not in done.stderr
-
-
-ROLES = ("viewer", "answerer", "starter", "worker", "author", "operator")
-
-
-def make_key(keys: Path, name: str, roles: Sequence[str] = ROLES) -> str:
-    given = [argument for role in roles for argument in ("--role", role)]
-    command = [*graphd_command(), "keys", "create", "--file", str(keys), "--name", name, *given]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The callers that the next server knows."""
-    return tmp_path_factory.mktemp("keys") / "keys.yaml"
-
-
-@pytest.fixture(scope="module")
-def ann(keys: Path) -> str:
-    """The token of a caller."""
-    return make_key(keys, "ann")
-
-
-@pytest.fixture(scope="module")
-def bob(keys: Path) -> str:
-    """The token of a caller who answers, and does nothing else."""
-    return make_key(keys, "bob", ["answerer"])
-
-
-@pytest.fixture(scope="module")
-def carl(keys: Path) -> str:
-    """The token of a caller who starts runs, and does nothing else."""
-    return make_key(keys, "carl", ["starter"])
-
-
-@pytest.fixture(scope="module")
-def dora(keys: Path) -> str:
-    """The token of a program that works, starts and answers, and may drop no questions."""
-    return make_key(keys, "dora", ["worker", "author", "starter", "answerer"])
-
-
-@pytest.fixture(scope="module")
-def erin(keys: Path) -> str:
-    """The token of a program that works and answers, and may not replace settings."""
-    return make_key(keys, "erin", ["worker", "author", "answerer"])
-
-
-@pytest.fixture(scope="module")
-def knowing(certs: Path, keys: Path, ann: str, bob: str, carl: str, dora: str, erin: str) -> Iterator[DevServer]:
-    """A server with TLS that knows its callers."""
-    ours = Security(ca=certs / "ca.pem", token=ann)
-    links = keys.with_name("link-keys")
-    links.write_text("k1: " + base64.b64encode(b"k" * 32).decode() + "\n")
-    links.chmod(0o400)
-    link_flags = ["--link-keys", str(links), "--links-url", "https://answer.example"]
-    with dev(flags=[*server_flags(certs), "--api-keys", str(keys), *link_flags], security=ours) as started:
-        yield started
-
-
-async def test_clients_and_workers_are_known_by_their_api_key(knowing: DevServer) -> None:
-    await use_everything(knowing, knowing.address, knowing.security, "api-key")
-
-
-def test_an_answer_is_of_the_caller_of_the_key(knowing: DevServer) -> None:
-    saver = InMemorySaver(server=knowing.address, security=knowing.security)
-    graph = build(lambda state: {"log": [interrupt("go?")]}).compile(saver, name="responder")
-    (question,) = graph.invoke({"log": []}, config("responder-1"))["__interrupt__"]
-    graph.invoke(Command(resume="yes"), config("responder-1"))
-    request = ins.GetInterruptRequest(thread_id="responder-1", interrupt_id=question.id)
-    stubs = server_at(knowing.address, saver.security).stubs
-    answered = call_unary(stubs.interrupts.GetInterrupt, request)
-    assert (answered.responder, answered.responder_how) == ("ann", "api key")
-    assert answered.response_method == "graphd.v1.GraphService/Resume"
-    assert answered.HasField("response_time")
-    runs = call_unary(stubs.graphs.ListRuns, gs.ListRunsRequest(thread_id="responder-1")).runs
-    assert [run.started_by for run in runs] == ["ann"]
-    graph.detach()
-
-
-async def test_links_are_made(knowing: DevServer) -> None:
-    saver = InMemorySaver(server=knowing.address, security=knowing.security)
-    graph = build(lambda state: {"log": [interrupt("go?")]}).compile(saver, name="linked")
-    graph.invoke({"log": []}, config("linked-1"))
-    client = Client(knowing.address, security=knowing.security)
-    (question,) = list(client.inbox.list(thread_id="linked-1"))
-    link = client.inbox.make_link(question, valid=60, bound=True)
-    assert link.url == "https://answer.example" + link.path and link.path.startswith("/a/")
-    assert link.path not in repr(link)
-    assert link.expires_at is not None
-    assert link.expires_at - datetime.datetime.now(datetime.UTC) <= datetime.timedelta(seconds=60)
-    with pytest.raises(AccessDeniedError, match="link-others"):
-        client.inbox.make_link(question, "bob", ["finance"])
-    other = await AsyncClient(knowing.address, security=knowing.security).inbox.make_link(question)
-    assert other.url.startswith("https://answer.example/a/")
-    graph.detach()
-
-
-class Context(TypedDict):
-    who: str
-
-
-def ask_twice() -> StateGraph:
-    def ask(state: State, runtime: Runtime[Context]) -> dict[str, Any]:
-        return {"log": [interrupt("go?"), interrupt({"sure": True}), runtime.context["who"]]}
-
-    def tell(state: State) -> dict[str, Any]:
-        return {"log": ["done"]}
-
-    return StateGraph(State, Context).add_sequence([("ask", ask), ("tell", tell)]).add_edge(START, "ask")
-
-
-@pytest.fixture
-def answering(knowing: DevServer, certs: Path, bob: str, carl: str) -> Iterator[tuple[Any, Any]]:
-    """A graph as a client has it who answers, and as one who starts; another process works for it."""
-    works = ask_twice().compile(server=knowing.address, security=knowing.security, name="answering")
-    clients = [
-        ask_twice().compile(
-            server=knowing.address, security=Security(ca=certs / "ca.pem", token=token), worker=False, name="answering"
-        )
-        for token in (bob, carl)
-    ]
-    yield clients[0], clients[1]
-    works.detach()
-
-
-async def test_a_caller_who_only_answers_answers(knowing: DevServer, answering: tuple[Any, Any]) -> None:
-    answers, starts = answering
-    with pytest.raises(AccessDeniedError, match="steer-run"):
-        starts.invoke({"log": []}, config("answering-1"), context={"who": "carl"}, interrupt_before=["tell"])
-    steers = ask_twice().compile(server=knowing.address, security=knowing.security, worker=False, name="answering")
-    start = {**config("answering-1"), "recursion_limit": 9}
-    (first,) = steers.invoke({"log": []}, start, context={"who": "carl"}, interrupt_before=["tell"])["__interrupt__"]
-    with pytest.raises(AccessDeniedError, match="replace-settings"):
-        answers.invoke(Command(resume="yes"), config("answering-1"), interrupt_before=[])
-    with pytest.warns(OmittedValue, match="may not read states"):
-        (second,) = answers.invoke(Command(resume="yes"), config("answering-1"))["__interrupt__"]
-    assert second.value == {"sure": True}
-    with pytest.warns(OmittedValue, match="may not read states"):
-        await answers.ainvoke(Command(resume={second.id: "surely"}), config("answering-1"))
-    assert starts.get_state(config("answering-1")).values["log"] == ["yes", "surely", "carl"], "and the context is kept"
-    assert starts.get_state(config("answering-1")).next == ("tell",), "and the breakpoint"
-    with pytest.raises(AccessDeniedError, match="right"):
-        starts.invoke(Command(update={"log": ["written"]}), config("answering-1"))
-    stubs = server_at(knowing.address, knowing.security).stubs
-    for question in (first, second):
-        request = ins.GetInterruptRequest(thread_id="answering-1", interrupt_id=question.id)
-        assert call_unary(stubs.interrupts.GetInterrupt, request).responder == "bob"
-
-
-def test_a_caller_who_only_starts_drops_no_questions(answering: tuple[Any, Any]) -> None:
-    _, starts = answering
-    (question,) = starts.invoke({"log": []}, config("kept"), context={"who": "carl"})["__interrupt__"]
-    with pytest.raises(AccessDeniedError, match="discard-questions"):
-        starts.invoke({"log": []}, config("kept"), context={"who": "carl"})
-    assert starts.get_state(config("kept")).interrupts == (question,)
-
-
-def test_a_program_goes_without_rights_that_its_caller_has_not(
-    knowing: DevServer, certs: Path, dora: str, erin: str
-) -> None:
-    securities = [Security(ca=certs / "ca.pem", token=token) for token in (dora, erin)]
-    both, answers = (
-        ask_twice().compile(server=knowing.address, security=security, name="less") for security in securities
-    )
-    missing = [graph.connect().server.missing_rights for graph in (both, answers)]
-    (first,) = both.invoke({"log": []}, config("less"), context={"who": "dora"})["__interrupt__"]
-    assert missing[0] == {"discard-questions"}
-    with pytest.raises(AccessDeniedError, match="discard-questions"):
-        both.invoke({"log": []}, config("less"), context={"who": "dora"})
-    assert both.get_state(config("less")).interrupts == (first,)
-
-    with pytest.raises(AccessDeniedError, match="replace-settings"):
-        answers.invoke(Command(resume="yes"), config("less"), context={"who": "erin"})
-    with pytest.warns(OmittedValue):
-        answers.invoke(Command(resume="yes"), config("less"))
-    assert missing[1] == {"replace-settings"}
-    output = both.invoke(Command(resume="surely"), config("less"), context={"who": "dora"})
-    assert output["log"] == ["yes", "surely", "dora", "done"]
-    for graph in (both, answers):
-        graph.detach()
-
-
-@pytest.mark.parametrize("mode", ["updates", "values", "messages", "tasks", "debug"])
-def test_a_caller_who_only_answers_sees_what_follows(answering: tuple[Any, Any], mode: str) -> None:
-    answers, starts = answering
-    thread = config(f"answering-{mode}")
-    starts.invoke({"log": []}, thread, context={"who": "carl"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OmittedValue)
-        asked = list(answers.stream(Command(resume="yes"), thread, stream_mode=mode))
-    assert mode == "messages" or "sure" in str(asked)
-    told = list(answers.stream(Command(resume="surely"), thread, stream_mode=mode))
-    assert mode == "messages" or "done" in str(told)
-    assert starts.get_state(thread).values["log"] == ["yes", "surely", "carl", "done"]
-
-
-def test_a_caller_who_only_answers_gets_the_output(answering: tuple[Any, Any]) -> None:
-    answers, starts = answering
-    starts.invoke({"log": []}, config("answering-large"), context={"who": "carl"})
-    with pytest.warns(OmittedValue):
-        answers.invoke(Command(resume="yes"), config("answering-large"))
-    large = "x" * 2000
-    output = answers.invoke(Command(resume=large), config("answering-large"))
-    assert output == {"log": ["yes", large, "carl", "done"]}
-
-
-def test_a_client_that_is_no_worker_does_not_serve(knowing: DevServer, answering: tuple[Any, Any]) -> None:
-    for client in answering:
-        with pytest.raises(RuntimeError, match="worker=False"):
-            client.serve()
-    workers = list_workers(knowing.address, knowing.security).workers
-    assert [w for w in workers if "answering" in str(w)], "the one that works"
-    assert len([w for w in workers if "answering" in str(w)]) == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda token: "", "NO_CREDENTIALS"),
-        (lambda token: token[:-6] + "AAAAAA", "TOKEN_UNKNOWN"),
-        (lambda token: "hush", "TOKEN_ISSUER"),
-    ],
-)
-def test_another_key_is_refused(
-    knowing: DevServer,
-    certs: Path,
-    ann: str,
-    change: Callable[[str], str],
-    reason: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    wrong = Security(ca=certs / "ca.pem", token=change(ann))
-    with pytest.raises(UnauthenticatedError) as refused:
-        build().compile(server=knowing.address, security=wrong, name="another-key")
-    assert refused.value.reason == reason
-    with pytest.raises(UnauthenticatedError) as refused:
-        list_workers(knowing.address, wrong)
-    assert refused.value.reason == reason
-    if token := change(ann):
-        assert token not in str(refused.value) + caplog.text
