@@ -10,7 +10,8 @@ import (
 const (
 	bytesOfQuestion = "bytes of Redis for a question with its thread"
 	bytesOfTags     = "bytes of Redis for the tags of a question"
-	bytesOfTag      = "bytes of Redis for a tag of a question"
+	bytesOfTag      = "bytes of Redis for a tag of a question, with those by due time"
+	bytesOfEntry    = "bytes of Redis for an entry of a question under a tag"
 )
 
 // usedMemory is how many bytes Redis has taken, 0 without Redis.
@@ -35,18 +36,24 @@ func (b *inbox) weigh(ctx context.Context, p population, before float64) (map[st
 	if err != nil {
 		return nil, err
 	}
-	tags := 0.0
+	tags, entries := 0.0, 0.0
 	for _, key := range keys {
 		const allMembers = 0
 		size, err := b.redis.Client.MemoryUsage(ctx, key, allMembers).Result()
 		if err != nil {
 			return nil, err
 		}
+		members, err := b.redis.Client.ZCard(ctx, key).Result()
+		if err != nil {
+			return nil, err
+		}
 		tags += float64(size)
+		entries += float64(members)
 	}
 	return map[string]workload.Sample{
 		bytesOfQuestion: {Rate: (after - before) / float64(p.all)},
 		bytesOfTags:     {Rate: tags / float64(p.all)},
 		bytesOfTag:      {Rate: tags / float64(p.tags)},
+		bytesOfEntry:    {Rate: tags / entries},
 	}, nil
 }

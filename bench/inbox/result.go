@@ -83,8 +83,8 @@ func (r *Result) add(b *inbox, p population, operations []operation, series meas
 	r.addMemory(b, p, series)
 }
 
-// mostOfTag is how many bytes of Redis a tag of a question may take.
-const mostOfTag = 200
+// mostOfEntry is how many bytes of Redis an entry under a tag may take.
+const mostOfEntry = 200
 
 func (r *Result) addMemory(b *inbox, p population, series measure.Series) {
 	if b.redis == nil {
@@ -94,7 +94,7 @@ func (r *Result) addMemory(b *inbox, p population, series measure.Series) {
 	for _, l := range []struct {
 		what  string
 		bound float64
-	}{{bytesOfTag, mostOfTag}, {bytesOfTags, 0}, {bytesOfQuestion, 0}} {
+	}{{bytesOfEntry, mostOfEntry}, {bytesOfTag, 0}, {bytesOfTags, 0}, {bytesOfQuestion, 0}} {
 		r.Memory = append(r.Memory, report.Line{
 			Title: l.what, Against: where, Ratio: series.Rate(b.key(l.what, graphd)), Bound: l.bound, AtMost: true, Unit: "bytes",
 		})
