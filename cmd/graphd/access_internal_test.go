@@ -309,14 +309,13 @@ func TestWhatIsHiddenLooksAsIfItDidNotExist(t *testing.T) {
 	}
 }
 
-// Lists have what the caller may see, over pages too, and nothing tells how many others
-// there are.
-func TestListsHaveWhatTheCallerSees(t *testing.T) {
-	s := startAccessServer(t)
-	root := s.as(t.Context(), "root")
-	threads, runs, inbox := graphdv1.NewThreadServiceClient(s.conn), graphdv1.NewGraphServiceClient(s.conn), graphdv1.NewInterruptServiceClient(s.conn)
-	want := map[string]bool{"open": true, "asking": true}
+// startAskingRuns starts 30 runs that ask, 27 of them of a graph that only root sees. It returns
+// the threads of the others.
+func (s *accessServer) startAskingRuns(t *testing.T) map[string]bool {
+	t.Helper()
+	root, runs := s.as(t.Context(), "root"), graphdv1.NewGraphServiceClient(s.conn)
 	s.putGraph(t, root, "secret", true)
+	visible := map[string]bool{}
 	for i := range 30 {
 		graph := "secret"
 		if i%10 == 0 {
@@ -330,9 +329,19 @@ func TestListsHaveWhatTheCallerSees(t *testing.T) {
 		_, err = runs.WaitRun(root, &graphdv1.WaitRunRequest{ThreadId: id})
 		require.NoError(t, err)
 		if graph == "asking" {
-			want[id] = true
+			visible[id] = true
 		}
 	}
+	return visible
+}
+
+// Lists have what the caller may see, over pages too, and nothing tells how many others
+// there are.
+func TestListsHaveWhatTheCallerSees(t *testing.T) {
+	s := startAccessServer(t)
+	threads, inbox := graphdv1.NewThreadServiceClient(s.conn), graphdv1.NewInterruptServiceClient(s.conn)
+	want := s.startAskingRuns(t)
+	want["open"], want["asking"] = true, true
 	viewer := s.as(t.Context(), "viewer")
 	for _, size := range []int32{1, 2, 3, 50} {
 		seen, token := map[string]bool{}, ""
@@ -388,6 +397,42 @@ func TestListsHaveWhatTheCallerSees(t *testing.T) {
 	}
 	maps.DeleteFunc(want, func(id string, _ bool) bool { return !strings.Contains(id, "-") })
 	require.Equal(t, want, asked)
+}
+
+// Counts have what the caller may see, whatever a caller asks for, and in each tenant its own.
+func TestCountsHaveWhatTheCallerSees(t *testing.T) {
+	s := startAccessServer(t)
+	s.startAskingRuns(t)
+	inbox := graphdv1.NewInterruptServiceClient(s.conn)
+	filters := []string{``, `graph = "asking"`, `graph = "secret"`, `priority = URGENT`}
+	count := func(ctx context.Context) (counts []int64) {
+		t.Helper()
+		answer, err := inbox.CountInterrupts(ctx, &graphdv1.CountInterruptsRequest{Filters: filters})
+		require.NoError(t, err)
+		for _, c := range answer.GetCounts() {
+			require.Equal(t, graphdv1.CountInterruptsResponse_PRECISION_EXACT, c.GetPrecision())
+			counts = append(counts, c.GetCount())
+		}
+		return counts
+	}
+	roles := 0
+	for _, row := range access.Methods() {
+		if row.Method != graphdv1.InterruptService_CountInterrupts_FullMethodName {
+			continue
+		}
+		for _, role := range row.Roles {
+			ctx := s.as(t.Context(), string(role))
+			require.Equal(t, []int64{3, 3, 0, 0}, count(ctx), role)
+			require.Equal(t, []int64{0, 0, 0, 0}, count(choose(ctx, otherTenant)), role)
+			_, err := inbox.CountInterrupts(ctx, &graphdv1.CountInterruptsRequest{Filters: make([]string, 5)})
+			require.ErrorContains(t, err, "at most 4", "%s: what is counted by reading is bounded", role)
+			roles++
+		}
+	}
+	require.Positive(t, roles)
+	root := s.as(t.Context(), "root")
+	require.Equal(t, []int64{30, 3, 27, 0}, count(root))
+	require.Equal(t, []int64{0, 0, 0, 0}, count(choose(root, otherTenant)))
 }
 
 // A version that takes a question away needs the right approve-changes, and so does the

@@ -50,26 +50,42 @@ edges:
 
 func startPeopleServer(t *testing.T, change ...func(*server.Options)) *peopleServer {
 	t.Helper()
-	keys := filepath.Join(t.TempDir(), "keys.yaml")
-	s := &peopleServer{tokens: map[string]string{}}
-	for name, groups := range map[string][]string{"ana": {"finance"}, "ben": {"finance", "staff"}, "dora": {"finance"}, "carl": nil, "eva": {"finance"}} {
-		_, token, err := apikey.Create(t.Context(), keys, apikey.Key{Name: name, Groups: groups, Roles: []string{"admin"}}, time.Now())
-		require.NoError(t, err)
-		s.tokens[name] = token
-	}
+	keys, tokens := createPeople(t)
 	options := server.Options{Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}}
 	for _, c := range change {
 		c(&options)
 	}
-	started := startServerWith(t, options)
-	s.commands = started
-	var err error
-	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.conn.Close()) })
-	_, err = graphdv1.NewRegistryServiceClient(s.conn).PutGraph(s.as(t, "eva"), putRequest(refundGraph))
-	require.NoError(t, err)
+	s := dialPeopleServer(t, startServerWith(t, options), tokens)
+	s.putGraph(t, refundGraph)
 	return s
+}
+
+// createPeople makes a file with a key for each of the people, and returns its path and their
+// tokens.
+func createPeople(t *testing.T) (path string, tokens map[string]string) {
+	t.Helper()
+	path, tokens = filepath.Join(t.TempDir(), "keys.yaml"), map[string]string{}
+	for name, groups := range map[string][]string{"ana": {"finance"}, "ben": {"finance", "staff"}, "dora": {"finance"}, "carl": nil, "eva": {"finance"}} {
+		_, token, err := apikey.Create(t.Context(), path, apikey.Key{Name: name, Groups: groups, Roles: []string{"admin"}}, time.Now())
+		require.NoError(t, err)
+		tokens[name] = token
+	}
+	return path, tokens
+}
+
+// dialPeopleServer connects to a server that knows the people.
+func dialPeopleServer(t *testing.T, started commandRunner, tokens map[string]string) *peopleServer {
+	t.Helper()
+	conn, err := grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	return &peopleServer{conn: conn, tokens: tokens, commands: started}
+}
+
+func (s *peopleServer) putGraph(t *testing.T, document string) {
+	t.Helper()
+	_, err := graphdv1.NewRegistryServiceClient(s.conn).PutGraph(s.as(t, "eva"), putRequest(document))
+	require.NoError(t, err)
 }
 
 func putRequest(document string) *graphdv1.PutGraphRequest {
@@ -95,20 +111,49 @@ func (s *peopleServer) ask(t *testing.T, thread string) *graphdv1.Interrupt {
 	return s.question(t, thread)
 }
 
+// question is the only question that a thread has asked.
 func (s *peopleServer) question(t *testing.T, thread string) *graphdv1.Interrupt {
 	t.Helper()
-	list, err := graphdv1.NewInterruptServiceClient(s.conn).ListInterrupts(s.as(t, "ana"), &graphdv1.ListInterruptsRequest{ThreadId: thread, Filter: `state = "*"`})
+	return s.onlyQuestion(t, thread, `state = "*"`)
+}
+
+// onlyQuestion is the only question of a thread that a filter selects.
+func (s *peopleServer) onlyQuestion(t *testing.T, thread, filter string) *graphdv1.Interrupt {
+	t.Helper()
+	list, err := graphdv1.NewInterruptServiceClient(s.conn).ListInterrupts(s.as(t, "ana"), &graphdv1.ListInterruptsRequest{ThreadId: thread, Filter: filter})
 	require.NoError(t, err)
 	require.Len(t, list.GetInterrupts(), 1)
 	return list.GetInterrupts()[0]
 }
 
+// listTrail lists what happened to a question.
+func (s *peopleServer) listTrail(t *testing.T, thread, interrupt string) []*graphdv1.TrailEntry {
+	t.Helper()
+	trail, err := graphdv1.NewInterruptServiceClient(s.conn).ListTrail(s.as(t, "ana"), &graphdv1.ListTrailRequest{ThreadId: thread, InterruptId: interrupt})
+	require.NoError(t, err)
+	return trail.GetEntries()
+}
+
+// claim claims the only question of a thread.
+func (s *peopleServer) claim(t *testing.T, caller, thread string) {
+	t.Helper()
+	_, err := graphdv1.NewInterruptServiceClient(s.conn).ClaimInterrupt(s.as(t, caller), &graphdv1.ClaimInterruptRequest{
+		ThreadId: thread, InterruptId: s.question(t, thread).GetInterruptId(),
+	})
+	require.NoError(t, err)
+}
+
 // answer answers by one of the two methods that take answers.
 func (s *peopleServer) answer(t *testing.T, method, caller, thread, value string) error {
 	t.Helper()
-	spec := &graphdv1.ResumeSpec{ThreadId: thread, Single: &graphdv1.InterruptResponse{
+	return s.resume(t, method, caller, &graphdv1.ResumeSpec{ThreadId: thread, Single: &graphdv1.InterruptResponse{
 		Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(value)}, Note: "by " + caller,
-	}}
+	}})
+}
+
+// resume calls one of the two methods that take answers, and returns its error.
+func (s *peopleServer) resume(t *testing.T, method, caller string, spec *graphdv1.ResumeSpec) error {
+	t.Helper()
 	runs := graphdv1.NewGraphServiceClient(s.conn)
 	if method == "ResumeRun" {
 		_, err := runs.ResumeRun(s.as(t, caller), &graphdv1.ResumeRunRequest{Resume: spec})

@@ -40,6 +40,8 @@ type scriptedServer struct {
 	calls      []scriptedCall
 	interrupts []*graphdv1.Interrupt
 	replaced   *graphdv1.Interrupt // the question that others have replaced
+	trail      []*graphdv1.TrailEntry
+	trailErr   error
 	streams    []*graphdv1.StreamRequest
 	resumes    []*graphdv1.ResumeRequest
 	watches    []*graphdv1.WatchRequest
@@ -106,6 +108,10 @@ func (s *scriptedServer) GetInterrupt(context.Context, *graphdv1.GetInterruptReq
 		return nil, refusedError(codes.NotFound, "INTERRUPT_NOT_FOUND")
 	}
 	return s.replaced, nil
+}
+
+func (s *scriptedServer) ListTrail(context.Context, *graphdv1.ListTrailRequest) (*graphdv1.ListTrailResponse, error) {
+	return &graphdv1.ListTrailResponse{Entries: s.trail}, s.trailErr
 }
 
 // newSession connects a command to a server. in is the input that is typed.

@@ -168,19 +168,28 @@ func TestADeadEndpointGetsTheLastDays(t *testing.T) {
 }
 
 func TestADeadEndpointDelaysNoOther(t *testing.T) {
-	inTime(t, func(t *testing.T, w *world) {
-		dead, live := &receiver{}, &receiver{}
-		dead.refuseBy(refuseAll)
-		w.start(notify.Endpoint{Name: "dead"}, dead)
-		w.start(mail, live)
-		wait(time.Second)
-		for i := range 200 {
-			w.ask(fmt.Sprint("t", i))
-		}
-		wait(time.Second)
-		require.Len(t, live.all(), 200)
-		require.Empty(t, dead.all())
-	})
+	for name, dead := range map[string]*receiver{
+		"it refuses at once": {refuse: refuseAll},
+		"it never answers":   {took: 1000 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(t *testing.T, w *world) {
+				live := &receiver{}
+				w.start(notify.Endpoint{Name: "dead"}, dead)
+				w.start(mail, live)
+				wait(time.Second)
+				for i := range 200 {
+					w.ask(fmt.Sprint("t", i))
+				}
+				wait(time.Second)
+				require.Len(t, live.all(), 200)
+				w.ask("late")
+				wait(time.Second)
+				require.Len(t, live.all(), 201)
+				require.Empty(t, dead.all())
+			})
+		})
+	}
 }
 
 // An event that the endpoint never takes holds up its own question only.

@@ -3,8 +3,10 @@ package webhooks_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,6 +19,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/notify"
 	"github.com/graphd-dev/graphd/internal/server"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 	"github.com/graphd-dev/graphd/tests/harness"
@@ -46,8 +49,11 @@ func writeFiles(t *testing.T, endpoints string) []string {
 }
 
 // endpointsText returns a file with one endpoint.
-func endpointsText(r *receiver) string {
-	return "endpoints:\n- name: mail\n  url: " + r.URL + "/hook\n  secrets: [{ value: " + secretText() + " }]\n"
+func endpointsText(r *receiver) string { return "endpoints:\n" + endpointText("mail", r.URL) }
+
+// endpointText returns an endpoint of a file.
+func endpointText(name, url string) string {
+	return "- name: " + name + "\n  url: " + url + "/hook\n  secrets: [{ value: " + secretText() + " }]\n"
 }
 
 // startServer starts a server in this process.
@@ -224,4 +230,33 @@ func TestARedirectionIsNotFollowed(t *testing.T) {
 	require.Empty(t, elsewhere.taken(t))
 	r.answerWith(0)
 	r.waitFor(t, "asked", hasEvents(1))
+}
+
+// newHangingEndpoint makes an endpoint that never answers, and tells of the first requests.
+func newHangingEndpoint(t *testing.T) (url string, requests chan struct{}) {
+	t.Helper()
+	requests = make(chan struct{}, notify.MaxInFlight)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body) // only then it is seen that the client is gone
+		select {
+		case requests <- struct{}{}:
+		default:
+		}
+		<-req.Context().Done()
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, requests
+}
+
+// An endpoint that hangs, with as many requests as it may have, delays no event of another one.
+func TestAnEndpointThatHangsDelaysNoOther(t *testing.T) {
+	const questions = 2 * notify.MaxInFlight
+	hanging, requests := newHangingEndpoint(t)
+	live := newReceiver(t)
+	c := startServer(t, append(writeFiles(t, endpointsText(live)+endpointText("hanging", hanging)), "--store", "memory")...)
+	for n := range questions {
+		ask(t, c, fmt.Sprint("t", n))
+		live.waitFor(t, "each question before the next one", hasEvents(n+1))
+	}
+	require.Eventually(t, func() bool { return len(requests) == notify.MaxInFlight }, time.Minute, 10*time.Millisecond)
 }

@@ -10,9 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -175,8 +177,13 @@ func TestLostLeaseCancelsTheNode(t *testing.T) {
 	})
 }
 
+// wrongClocks returns how far clocks of servers are from that of the store.
+func wrongClocks() map[string]time.Duration {
+	return map[string]time.Duration{"hours ahead": 5 * time.Hour, "hours behind": -5 * time.Hour}
+}
+
 func TestWrongClockDoesNoHarm(t *testing.T) {
-	for name, off := range map[string]time.Duration{"hours ahead": 5 * time.Hour, "hours behind": -5 * time.Hour} {
+	for name, off := range wrongClocks() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newBubbleCluster(t)
@@ -225,6 +232,56 @@ func TestWrongClockDoesNoHarm(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A claim lasts as long by the clock of the store, whichever server has given it and whichever
+// is asked.
+func TestAClaimEndsByTheClockOfTheStore(t *testing.T) {
+	for name, off := range wrongClocks() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newBubbleCluster(t)
+				c.nodes.funcs = map[string]nodeFunc{"ask": func(_ context.Context, n *nodeCall) pregel.Result {
+					return logUpdate(n.askPeople(`"?"`, &approval.Policy{Exclusive: true}))
+				}}
+				c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+				right := c.startEngine(c.store)
+				c.opts.Now = func() time.Time { return time.Now().Add(off) }
+				wrong := c.startEngine(c.store)
+				run := c.beginRun("r")
+				require.Equal(t, checkpoint.RunInterrupted, c.waitRun(run).State)
+				c.requireClaimEnds(right, wrong)
+				c.requireClaimEnds(wrong, right)
+			})
+		})
+	}
+}
+
+// requireClaimEnds claims the only question for an hour at one engine, and checks that another
+// person can't have it before the end, at either engine, and has it after the end at the other.
+func (c *cluster) requireClaimEnds(first, other *engine.Engine) {
+	c.t.Helper()
+	question := runtime.Question{Thread: "t", Interrupt: c.listOpen("t")[0].ID}
+	claim := func(e *engine.Engine, who string) (checkpoint.Interrupt, error) {
+		return e.ClaimInterrupt(c.t.Context(), runtime.ClaimRequest{Question: question, Duration: time.Hour, By: actor(who)})
+	}
+	claimed, err := claim(first, "ana")
+	require.NoError(c.t, err)
+	end := time.Now().Add(time.Hour)
+	require.WithinDuration(c.t, end, claimed.ClaimExpires, time.Second)
+	sleepVirtual(59 * time.Minute)
+	for _, e := range []*engine.Engine{other, first} {
+		_, err := claim(e, "ben")
+		require.Equal(c.t, runtime.ReasonInterruptClaimed, errorReason(err), "%v", err)
+		require.Equal(c.t, "ana", errorMeta(err, "claimedBy"))
+		_, err = e.Resume(c.t.Context(), runtime.ResumeRequest{Thread: "t", By: actor("ben"), Single: &runtime.Response{Value: "1"}})
+		require.Equal(c.t, runtime.ReasonInterruptClaimed, errorReason(err), "%v", err)
+	}
+	sleepVirtual(time.Until(end) + time.Second)
+	_, err = claim(other, "ben")
+	require.NoError(c.t, err)
+	_, err = other.ReleaseInterrupt(c.t.Context(), runtime.ReleaseRequest{Question: question, By: actor("ben")})
+	require.NoError(c.t, err)
 }
 
 // outageStore is a store that is away for a while.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,6 +170,39 @@ func TestTrailOfAnApproval(t *testing.T) {
 		for _, shown := range event.Interrupts {
 			require.Empty(t, shown.Trail.Records, "it is in the record")
 		}
+	}
+}
+
+// damageTrail changes one byte of an entry in the store.
+func (c *voteCase) damageTrail(number int) {
+	c.t.Helper()
+	guard, ok := c.store.(*trailGuard)
+	require.True(c.t, ok)
+	head, err := guard.Head(c.t.Context(), "t")
+	require.NoError(c.t, err)
+	q := c.question()
+	q.Trail.Records = slices.Clone(q.Trail.Records)
+	before, kind, ok := strings.Cut(q.Trail.Records[number-1], `"kind":"`)
+	require.True(c.t, ok)
+	q.Trail.Records[number-1] = before + `"kind":"X` + kind[1:]
+	_, err = guard.Store.Apply(c.t.Context(), &checkpoint.Change{Thread: "t", Expect: head.Revision, Head: head, Interrupts: []checkpoint.Interrupt{q}})
+	require.NoError(c.t, err)
+}
+
+// A trail that was changed in the store is not shown, and the error names the entry.
+func TestADamagedTrailIsRefused(t *testing.T) {
+	for number := range 3 {
+		v := newVoteCase(t, &approval.Policy{Approvals: 2})
+		require.NoError(t, v.claim("ana", time.Hour))
+		_, err := v.comment("ben", "why?", "r1")
+		require.NoError(t, err)
+		require.Len(t, v.trail(), 3)
+		v.damageTrail(number + 1)
+		_, err = v.engine.ListTrail(t.Context(), v.name())
+		require.Equal(t, runtime.ReasonCheckpointCorrupt, errorReason(err))
+		require.ErrorContains(t, err, fmt.Sprintf("question %q: entry %d of the trail was changed", v.question().ID, number+1))
+		_, err = v.comment("ben", "why?", "r1")
+		require.Equal(t, runtime.ReasonCheckpointCorrupt, errorReason(err), "what it has said can't be known")
 	}
 }
 
