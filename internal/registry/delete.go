@@ -16,7 +16,7 @@ import (
 
 // Bounds of the search for users of a graph.
 const (
-	maxThreadsChecked = 10_000 // the threads that changed last
+	maxThreadsChecked = 10_000 // the threads of the graph that were created last
 	threadsPerPage    = 500
 	maxNamedUsers     = 10 // users that an error names
 )
@@ -142,8 +142,8 @@ func (r *Registry) checkUnused(ctx context.Context, name string, doomed []*graph
 	case len(threads) > 0:
 		return inUseError(name, doomed, "threads are pinned to it, among them "+strings.Join(threads, ", ")).With("threads", strings.Join(threads, ","))
 	case !complete:
-		return inUseError(name, doomed, "threads may be pinned to it: there are more than the "+strconv.Itoa(maxThreadsChecked)+
-			" that were looked at, those that changed last")
+		return inUseError(name, doomed, "threads may be pinned to it: the graph has more than the "+strconv.Itoa(maxThreadsChecked)+
+			" threads that were looked at, those that were created last")
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func containsVersion(list []*graphVersion, version string) bool {
 }
 
 // findPinnedThreads returns threads that are pinned to any of the versions, and
-// reports whether it has checked all threads.
+// reports whether it has checked all threads of the graph.
 func (r *Registry) findPinnedThreads(ctx context.Context, name string, doomed []*graphVersion) (threads []string, complete bool, err error) {
 	if r.threads == nil {
 		return nil, true, nil

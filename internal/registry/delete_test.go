@@ -102,7 +102,7 @@ func TestDeleteLooksAtABoundedNumberOfThreads(t *testing.T) {
 	putGraph(t, r, graphText("g", "v1", "1"))
 	_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g"})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphInUse})
-	require.ErrorContains(t, err, "more than the 10000")
+	require.ErrorContains(t, err, "more than the 10000 threads that were looked at, those that were created last")
 	require.Equal(t, 20, threads.calls)
 	_, err = r.DeleteGraph(t.Context(), runtime.DeleteGraphRequest{Name: "g", Force: true})
 	require.NoError(t, err)
