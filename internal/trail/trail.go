@@ -19,9 +19,11 @@ import (
 const (
 	// MaxCommentBytes bounds the records of a trail to which a comment is appended.
 	MaxCommentBytes = 48 << 10
-	// MaxBytes bounds those to which a claim or its end is appended. Beyond it they take
-	// effect without an entry: no caller can keep others from a question by filling its trail.
-	// Votes, answers, states and what operators change are always appended.
+	// MaxBytes bounds those to which a claim, its end, a delegation or what was revealed is
+	// appended. Beyond it a claim and its end take effect without an entry: no caller can keep
+	// others from a question by filling its trail. Delegations are refused, because they move
+	// the right to answer, and so is to reveal, which nothing else would tell of. Votes,
+	// answers, states and what operators change are always appended.
 	MaxBytes = 64 << 10
 	// MaxValueBytes bounds the value of an entry. Of a larger value the entry has the digest.
 	MaxValueBytes = 1 << 10
@@ -42,7 +44,7 @@ const (
 	Claimed    Kind = "claimed"
 	Released   Kind = "released"
 	Commented  Kind = "commented"
-	Changed    Kind = "changed" // its assignees or its expiry
+	Changed    Kind = "changed" // its assignees or its expiry, or an operator ended the claim
 	Copied     Kind = "copied"  // with its thread
 	Reminded   Kind = "reminded"
 	Escalated  Kind = "escalated"
@@ -79,7 +81,7 @@ type Entry struct {
 	Users       []string // who were reminded, or may answer as well
 	Groups      []string
 	Priority    string    // the new one
-	Fields      []string  // that were changed
+	Fields      []string  // that were changed, or the pointers that were shown
 	Assignees   []string  // as they were changed
 	Until       time.Time // the end of a claim, the changed expiry, or when the answer takes effect
 	From        string    // the thread that was copied
@@ -141,8 +143,10 @@ func (l *Log) Size() int {
 // Size estimates the bytes of the record of an entry.
 func (e *Entry) Size() int {
 	n := 256 + len(e.Principal) + len(e.Method) + len(e.Request) + len(e.Note) + len(e.Policy)
-	for _, name := range e.Assignees {
-		n += 3 + len(name)
+	for _, list := range [][]string{e.Users, e.Groups, e.Fields, e.Assignees} {
+		for _, text := range list {
+			n += 3 + len(text)
+		}
 	}
 	return n
 }

@@ -142,3 +142,19 @@ func FuzzEntries(f *testing.F) {
 		}
 	})
 }
+
+// The bounds of a trail hold for entries that name many.
+func TestSizesAreNoLessThanRecords(t *testing.T) {
+	names := make([]string, 64)
+	for i := range names {
+		names[i] = strings.Repeat("n", 128)
+	}
+	for _, e := range append(sampleEntries(),
+		trail.Entry{Kind: trail.Changed, Assignees: names}, trail.Entry{Kind: trail.Reminded, Users: names},
+		trail.Entry{Kind: trail.Escalated, Groups: names}, trail.Entry{Kind: trail.Revealed, Fields: names},
+	) {
+		var l trail.Log
+		l.Append(e)
+		require.GreaterOrEqual(t, e.Size(), len(l.Records[0])-len(e.Value), "%s", e.Kind)
+	}
+}
