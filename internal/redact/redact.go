@@ -1,5 +1,5 @@
 // Package redact takes the parts of a value that not everybody sees out of it, and puts them back. The
-// listParts are kept in a type that shows them only to code that asks for them by name.
+// parts are kept in a type that shows them only to code that asks for them by name.
 package redact
 
 import (
@@ -71,6 +71,13 @@ func Hide(value payload.JSON, pointers []string) (payload.JSON, Parts, error) {
 		return "", Parts{}, err
 	}
 	return shown, newParts(list), nil
+}
+
+// IsShownAs reports whether a value is shown as another one: both are JSON and equal, but for the
+// parts of the first one at pointers.
+func IsShownAs(value, shown string, pointers []string) bool {
+	own, _, err := Hide(payload.JSON(value), pointers)
+	return err == nil && payload.Equal(own, payload.JSON(shown))
 }
 
 // errMismatch says that a value is not the one from which the parts were taken.

@@ -185,3 +185,12 @@ func FuzzHide(f *testing.F) {
 		require.Equal(t, hidden.Pointers(), more.Pointers())
 	})
 }
+
+func TestIsShownAs(t *testing.T) {
+	const shown = `{"pin": {"__redacted__": true}, "a": 1}`
+	require.True(t, redact.IsShownAs(`{"a":1,"pin":"7777"}`, shown, []string{"/pin"}))
+	require.True(t, redact.IsShownAs(`"yes"`, `"yes"`, nil))
+	for _, other := range []string{`{"a":2,"pin":"7777"}`, `{"a":1}`, `"yes"`, `x`} {
+		require.False(t, redact.IsShownAs(other, shown, []string{"/pin"}), other)
+	}
+}

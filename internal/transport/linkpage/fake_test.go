@@ -41,9 +41,13 @@ type fakeServer struct {
 	readErr  error             // of reading the question
 	change   func(*fakeServer) // is called before an answer
 	draining bool
+	hold     func() // is called before each call
 }
 
 func (f *fakeServer) Invoke(_ context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+	if f.hold != nil {
+		f.hold()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch method {

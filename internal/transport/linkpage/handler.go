@@ -20,12 +20,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/link"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // Observer counts the pages that were served. outcome is the reason of a refusal, or shown,
-// invalid, answered or undone.
+// own_answer, invalid, changed, answered or undone.
 type Observer interface {
 	LinkServed(outcome string)
 }
@@ -123,7 +124,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.leave = sync.OnceFunc(func() { <-h.visits })
 		defer v.leave()
 	case <-ctx.Done():
-		v.showRefusal(newRefusal(reasonUnavailable))
+		v.showRefusal(newRefusal(reasonBusy))
 		return
 	}
 	v.ctx = interceptor.WithLocalCaller(ctx, callerOf(&found, r.RemoteAddr))
@@ -179,6 +180,7 @@ func (v *visit) showQuestion() {
 		return
 	}
 	if p := v.showOwnAnswer(q); p != nil {
+		v.opts.Observer.LinkServed("own_answer")
 		v.renderPage(http.StatusOK, p)
 		return
 	}
@@ -296,6 +298,9 @@ func (v *visit) storeAnswer() {
 	case isOver && (q.GetResponder() != v.link.Principal || !isWhole || !isSame): // the same answer again is accepted
 		v.showRefusal(r)
 		return
+	case v.isChanged(q) && isWhole && isSame && v.hasCounted(q, value): // sent twice
+		v.confirmAnswer()
+		return
 	case v.isChanged(q) && (!isWhole || !isSame): // the link has ended
 		v.showRefusal(newRefusal(reasonChanged))
 		return
@@ -314,14 +319,15 @@ func (v *visit) storeAnswer() {
 		}},
 	}})
 	if err == nil {
-		v.opts.Observer.LinkServed("answered")
-		v.showAgain()
+		v.confirmAnswer()
 		return
 	}
 	wrong := readProblem(err)
 	switch {
 	case wrong.reason == "QUESTION_CHANGED":
 		v.showLatest()
+	case wrong.reason == "ETAG_MISMATCH":
+		v.confirmOrRefuse(value)
 	case wrong.isOfAnswer() && v.isChanged(q):
 		v.showRefusal(newRefusal(reasonChanged))
 	case wrong.isOfAnswer():
@@ -329,6 +335,33 @@ func (v *visit) storeAnswer() {
 	default:
 		v.showRefusal(wrong.toRefusal())
 	}
+}
+
+// confirmAnswer shows an answer that is stored.
+func (v *visit) confirmAnswer() {
+	v.opts.Observer.LinkServed("answered")
+	v.showAgain()
+}
+
+// confirmOrRefuse ends the answer by a link that was bound to the question as it was before. When
+// the same answer counts already, it was sent twice.
+func (v *visit) confirmOrRefuse(value string) {
+	q, err := v.readQuestion()
+	switch {
+	case err != nil:
+		v.refuseError(err)
+	case v.hasCounted(q, value):
+		v.confirmAnswer()
+	default:
+		v.showRefusal(newRefusal(reasonChanged))
+	}
+}
+
+// hasCounted reports whether an answer looks like the vote of the person that counts: their
+// secret parts are not compared.
+func (v *visit) hasCounted(q *graphdv1.Interrupt, value string) bool {
+	vote := findVote(q, v.link.Principal)
+	return vote.GetValue() != nil && redact.IsShownAs(value, vote.GetValue().GetJson(), q.GetSecret())
 }
 
 // showLatest shows a question that has changed while it was answered.

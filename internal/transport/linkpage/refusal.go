@@ -39,6 +39,7 @@ const (
 	reasonLinkExpired     = "link_expired"
 	reasonDraining        = "draining"
 	reasonUnavailable     = "unavailable"
+	reasonBusy            = "busy"
 	reasonRate            = "rate"
 	reasonTooLarge        = "too_large"
 	reasonForm            = "form"
@@ -61,6 +62,7 @@ func listRefusals() []refusal {
 		{reasonLinkExpired, http.StatusGone, "This link has expired", "The question may still be open. Ask for a new link, or answer it in your inbox."},
 		{reasonDraining, http.StatusServiceUnavailable, "Please try again in a moment", "The server is about to restart. Nothing was stored."},
 		{reasonUnavailable, http.StatusServiceUnavailable, "Please try again in a moment", "The server can't reach its store. Nothing was stored."},
+		{reasonBusy, http.StatusServiceUnavailable, "Please try again in a moment", "Many people use the server at the moment. Nothing was stored."},
 		{reasonRate, http.StatusTooManyRequests, "Please try again in a moment", "There were too many requests. Nothing was stored."},
 		{reasonTooLarge, http.StatusRequestEntityTooLarge, "The answer is too long", "Nothing was stored. Go back and shorten it."},
 		{reasonForm, http.StatusBadRequest, "The form could not be read", "Nothing was stored. Open the link again, and send the form from there."},

@@ -1,11 +1,13 @@
 package linkpage_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,4 +142,83 @@ func TestPanicsHaveAPage(t *testing.T) {
 	require.Equal(t, 1, s.outcomes["internal"])
 	require.Len(t, s.panics, 1, "it is logged")
 	require.Contains(t, s.panics[0], "boom")
+}
+
+// A second click on a bound link sends an answer that counts already.
+func TestSecondClicksShowTheAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		voter, vote, sent string
+		secret            []string
+		code              int
+	}{
+		"the same answer":        {"carol", `"yes"`, "yes", nil, http.StatusSeeOther},
+		"as it is shown":         {"carol", `{"a": 1, "pin": {"__redacted__": true}}`, `{"pin": "7777", "a": 1}`, []string{"/pin"}, http.StatusSeeOther},
+		"another answer":         {"carol", `"no"`, "yes", nil, http.StatusConflict},
+		"that of another person": {"ben", `"yes"`, "yes", nil, http.StatusConflict},
+	} {
+		for _, isLate := range []bool{false, true} { // the first one was stored before, or while, the second came
+			s := newSite(t, "", "")
+			s.path = s.sign(t, func(l *link.Link) { l.Etag = "4" })
+			s.question.Secret = c.secret
+			store := func(f *fakeServer) {
+				f.question.Etag, f.question.Votes = "5", []*graphdv1.Vote{{Principal: c.voter, Value: newPayload(c.vote)}}
+			}
+			if s.refusal = newRefusal(t, codes.Aborted, "ETAG_MISMATCH", nil); isLate {
+				s.change = store
+			} else {
+				store(s.fakeServer)
+			}
+			got := s.post(url.Values{"v": {c.sent}})
+			require.Equal(t, c.code, got.Code, name)
+			require.NotContains(t, got.Body.String(), "<form", name)
+			if c.code == http.StatusSeeOther {
+				require.Equal(t, 1, s.outcomes["answered"], name)
+				require.Contains(t, s.get().Body.String(), "Thank you, your answer counts", name)
+				continue
+			}
+			require.Contains(t, got.Body.String(), "Ask for a new link", name)
+			require.Equal(t, 1, s.outcomes["changed"], name)
+		}
+	}
+}
+
+// Each page is counted once.
+func TestPagesAreCounted(t *testing.T) {
+	s := newSite(t, "", "")
+	s.get()
+	s.post(url.Values{"v": {" "}})
+	s.post(url.Values{"v": {"yes"}, "seen": {"digest-0"}})
+	s.post(url.Values{"v": {"yes"}})
+	s.post(url.Values{"do": {"undo"}})
+	s.question.State, s.question.Responder = graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED, "carol"
+	s.get()
+	want := map[string]int{"shown": 1, "invalid": 1, "changed": 1, "answered": 1, "undone": 1, "own_answer": 1}
+	require.Equal(t, want, s.outcomes)
+}
+
+// Who comes when all places are taken is told so.
+func TestVisitorsBeyondTheBoundAreToldToComeAgain(t *testing.T) {
+	s := newSite(t, "", "")
+	entered, release := make(chan struct{}), make(chan struct{})
+	s.hold = func() {
+		entered <- struct{}{}
+		<-release
+	}
+	var visitors sync.WaitGroup
+	for range 32 { // as many as are served at a time
+		visitors.Go(func() { s.get() })
+	}
+	for range 32 {
+		<-entered
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // waits no longer
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, s.path, nil).WithContext(ctx))
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Contains(t, w.Body.String(), "Many people")
+	require.NotEmpty(t, w.Header().Get("Retry-After"))
+	require.Equal(t, 1, s.outcomes["busy"])
+	close(release)
+	visitors.Wait()
 }

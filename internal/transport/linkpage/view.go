@@ -26,7 +26,6 @@ type page struct {
 	Form   *input
 	Note   string // what was typed
 	Seen   string // digest of what is shown
-	Etag   string // of the question, when the link is bound to it
 
 	Text    []string // of a page without a question
 	Until   string   // until when an answer can be taken back, "" = it can't be
