@@ -187,11 +187,11 @@ func (d *answerDialog) isWholeAnswer(i int, line string) bool {
 
 // askWhole asks for the whole answer as JSON.
 func (d *answerDialog) askWhole(ctx context.Context) (string, error) {
+	ask := d.promptLine
+	if d.hasSecret() {
+		ask = d.promptHidden
+	}
 	for {
-		ask := d.promptLine
-		if len(d.secret) > 0 {
-			ask = d.promptHidden
-		}
 		line, err := ask(ctx, "  answer (JSON, like "+d.form.ExampleText()+")> ")
 		if err != nil {
 			return "", err

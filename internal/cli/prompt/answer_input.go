@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 	"github.com/graphd-dev/graphd/internal/cli/output"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
@@ -61,8 +62,11 @@ func (d *answerDialog) describeObject(i int) string {
 }
 
 // editField lets the person write a field in an editor: a text as it is, any other value as
-// JSON.
+// JSON. A secret is not written to a file, nor is a field that has one.
 func (d *answerDialog) editField(ctx context.Context, i int) error {
+	if redact.Overlaps(d.secret, d.list[i].pointer) {
+		return errSecretInEditor
+	}
 	current := d.currentValue(i)
 	if text, ok := jsontext.UnquoteString(current); ok {
 		current = text

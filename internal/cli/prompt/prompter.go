@@ -30,7 +30,8 @@ type Prompter struct {
 	schemas *schema.Checker
 
 	readHidden func(ctx context.Context) (string, error) // nil = what is typed is always shown
-	secret     []string                                  // pointers to secret parts of the answer that is asked for
+	secret     []string                                  // pointers to secret parts of the question and its answer
+	value      string                                    // JSON that the question shows, "" = none
 }
 
 // NewPrompter makes a prompter that prints with p and reads what a person types.
@@ -47,8 +48,8 @@ func (p *Prompter) AskInterrupt(ctx context.Context, q *graphdv1.Interrupt) (str
 // ReadAnswerTo asks for the answer to a question that was shown. The fields of a decision
 // about the call of a tool begin with the arguments of the call. Errors: those of ReadAnswer.
 func (p *Prompter) ReadAnswerTo(ctx context.Context, q *graphdv1.Interrupt) (string, error) {
-	p.secret = q.GetSecret()
-	defer func() { p.secret = nil }()
+	p.secret, p.value = q.GetSecret(), q.GetValue().GetJson()
+	defer func() { p.secret, p.value = nil, "" }()
 	f := form.ParseSchema(q.GetResponseSchema().GetJson())
 	call, ok := form.ParseToolCall(q)
 	if !ok || len(f.Fields()) == 0 {
@@ -70,12 +71,11 @@ func (p *Prompter) ReadAnswer(ctx context.Context, f form.Form) (string, error) 
 
 // readValue asks for an answer that is one value.
 func (p *Prompter) readValue(ctx context.Context, f form.Form) (string, error) {
-	draft := ""
+	draft, ask, isSecret := "", p.promptLine, p.mayHaveSecret(f)
+	if isSecret {
+		ask = p.promptHidden
+	}
 	for {
-		ask := p.promptLine
-		if len(p.secret) > 0 {
-			ask = p.promptHidden
-		}
 		line, err := ask(ctx, describePrompt("answer", f, ""))
 		if err != nil {
 			return "", err
@@ -89,6 +89,8 @@ func (p *Prompter) readValue(ctx context.Context, f form.Form) (string, error) {
 		case line == helpCommand:
 			p.printLines(helpText)
 			continue
+		case line == editCommand && isSecret:
+			err = errSecretInEditor
 		case line == editCommand:
 			if draft, err = p.editDraft(ctx, draft); err == nil {
 				text, err = parseEdited(f, draft)
@@ -96,7 +98,7 @@ func (p *Prompter) readValue(ctx context.Context, f form.Form) (string, error) {
 		case strings.HasPrefix(line, ":"):
 			err = unknownCommandError(line)
 		default:
-			if text, isLiteral, err = parseTyped(f, line); err != nil && len(p.secret) > 0 {
+			if text, isLiteral, err = parseTyped(f, line); err != nil && isSecret {
 				err = errSecretInput
 			}
 		}
@@ -159,9 +161,6 @@ func (p *Prompter) askConfirmation(ctx context.Context, question string) (bool, 
 func (p *Prompter) editDraft(ctx context.Context, draft string) (string, error) {
 	if p.edit == nil {
 		return draft, errors.New("there is no editor here")
-	}
-	if len(p.secret) > 0 {
-		return draft, errSecretInEditor
 	}
 	text, err := p.edit(ctx, draft)
 	if err != nil {

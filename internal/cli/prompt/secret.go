@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/graphd-dev/graphd/internal/cli/form"
+	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/redact"
@@ -27,6 +30,45 @@ func (d *answerDialog) isSecret(i int) bool {
 	return slices.ContainsFunc(d.secret, func(secret string) bool {
 		return at == secret || strings.HasPrefix(at, secret+"/") || !isByParts && strings.HasPrefix(secret, at+"/")
 	})
+}
+
+// hasSecret reports whether the answer may have a secret part.
+func (d *answerDialog) hasSecret() bool {
+	for i := range d.list {
+		if d.isSecret(i) {
+			return true
+		}
+	}
+	return d.mayHaveSecret(d.form)
+}
+
+// mayHaveSecret reports whether an answer of a form may have a secret part. The pointers are for
+// what the question shows as well.
+func (p *Prompter) mayHaveSecret(f form.Form) bool {
+	return slices.ContainsFunc(p.secret, func(pointer string) bool { return p.leadsIntoAnswer(f, pointer) })
+}
+
+// leadsIntoAnswer reports whether a pointer may lead to a part of an answer. A pointer that leads to
+// a part of the question is not for an object that has no such field.
+func (p *Prompter) leadsIntoAnswer(f form.Form, pointer string) bool {
+	if pointer == "" {
+		return true
+	}
+	name, _, _ := strings.Cut(pointer[1:], "/")
+	name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+	isNamed := func(field form.Field) bool { return field.Name == name }
+	switch fields := f.Fields(); {
+	case len(fields) > 0:
+		return slices.ContainsFunc(slices.Concat(fields, f.AddedFields()), isNamed) || jsontext.ValueAtPointer(p.value, pointer) == ""
+	case f.IsText(), f.IsNumber():
+		return false
+	case f.HasChoices():
+		return slices.ContainsFunc(f.Choices(), func(choice string) bool { return jsontext.ValueAtPointer(choice, pointer) != "" })
+	case !f.IsObject(): // a list
+		_, err := strconv.Atoi(name)
+		return err == nil
+	}
+	return true // the form does not say what the answer is
 }
 
 // promptField reads a line for a field, unseen where it is secret and the terminal can do that.

@@ -77,6 +77,51 @@ func TestSecretsAreNotInTheEditor(t *testing.T) {
 	require.NotContains(t, screen, "the editor was started")
 }
 
+// A secret field keeps no other field from the editor.
+func TestOtherFieldsAreWrittenInTheEditor(t *testing.T) {
+	const schema = `{"type":"object","required":["card","why"],"properties":{"card":{"type":"string"},"why":{"type":"string"},
+		"owner":{"type":"object","properties":{"pin":{"type":"integer"},"name":{"type":"string"}}}}}`
+	_, screen, err := askSecret(t, schema, []string{"/card", "/owner/pin"}, []string{"4111"}, ":edit\nlate\n:edit\n:quit\n")
+	require.ErrorIs(t, err, prompt.ErrNoAnswer)
+	require.Equal(t, 1, strings.Count(screen, "the editor was started"), "%s", screen)
+	require.Equal(t, 1, strings.Count(screen, "is not written to a file"), "an object with a secret field: %s", screen)
+}
+
+// Secret parts of what the question shows alone hide nothing of the answer.
+func TestSecretsOfTheQuestionHideNothingOfTheAnswer(t *testing.T) {
+	for name, c := range map[string]struct{ schema, typed, want string }{
+		"a text":         {`{"type":"string"}`, ":edit\nyes\ny\n", `"yes"`},
+		"a number":       {`{"type":"integer"}`, "7\n", "7"},
+		"a choice":       {`{"enum":["yes","no"]}`, "yes\n", `"yes"`},
+		"a list":         {`{"type":"array","items":{"type":"string"}}`, "a, b\ny\n", `["a","b"]`},
+		"a whole object": {`{"type":"object","properties":{"ok":{"type":"boolean"},"why":{"type":"string"}}}`, ":json\n{\"ok\":true}\n", `{"ok":true}`},
+	} {
+		answer, screen, err := askSecret(t, c.schema, []string{"/card"}, []string{}, c.typed)
+		require.NoError(t, err, "%s: %s", name, screen)
+		require.JSONEq(t, c.want, answer, name)
+		require.Equal(t, strings.Contains(c.typed, ":edit"), strings.Contains(screen, "the editor was started"), name)
+	}
+}
+
+// Typing is hidden where the form does not say that the answer has no secret part.
+func TestAnswersThatMayHaveSecretsAreTypedUnseen(t *testing.T) {
+	for name, c := range map[string]struct {
+		schema, secret string
+		hidden         []string
+		typed          string
+	}{
+		"no schema":                {``, "/card", []string{`{"card":"4111"}`}, ""},
+		"a field":                  {secretSchema, "/card", []string{":json", `{"card":"4111","ok":true}`}, ""},
+		"a field in a field":       {secretSchema, "/owner/pin", []string{`{"card":"1","ok":true,"owner":{"pin":4111}}`}, ":json\n"},
+		"a field of no schema":     {secretSchema, "/code", []string{`{"card":"1","ok":true,"code":4111}`}, ":json\n"},
+		"a value of a list":        {`{"type":"array"}`, "/0", []string{`["4111"]`}, ""},
+		"a part of a known choice": {`{"enum":[{"card":"4111"}, "no"]}`, "/card", []string{`{"card":"4111"}`}, ""},
+	} {
+		_, screen, err := askSecret(t, c.schema, []string{c.secret}, c.hidden, c.typed)
+		require.NoError(t, err, "%s: %s", name, screen)
+	}
+}
+
 func newJSON(text string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: text}}
 }
