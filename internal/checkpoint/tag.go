@@ -72,8 +72,8 @@ func (i *Interrupt) listProperties() []string {
 	return slices.Compact(tags)
 }
 
-// ChangeProperties makes a change of the assignees, the priority, or those to whom the interrupt
-// was escalated, and keeps what it had before in Former.
+// ChangeProperties makes a change of the assignees, the delegations, the priority, or those to
+// whom the interrupt was escalated, and keeps what it had before in Former.
 func (i *Interrupt) ChangeProperties(change func()) {
 	before := i.listProperties()
 	change()

@@ -287,7 +287,7 @@ const (
 	TrailKind_TRAIL_KIND_CLAIMED TrailKind = 2
 	// The holder has given the claim up.
 	TrailKind_TRAIL_KIND_RELEASED TrailKind = 3
-	// The assignees or the expiry were changed.
+	// The assignees or the expiry were changed, or an operator ended the claim.
 	TrailKind_TRAIL_KIND_CHANGED TrailKind = 4
 	// A caller has added a comment.
 	TrailKind_TRAIL_KIND_COMMENTED TrailKind = 6
@@ -586,7 +586,7 @@ func (x *Delegation) GetTo() string {
 	return ""
 }
 
-// Whom a step names.
+// Whom a step names, or who may see the secret parts: People.reveal.
 type Audience struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names of users.
