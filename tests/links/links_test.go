@@ -341,6 +341,31 @@ func TestTwoPostsHaveOneEffect(t *testing.T) {
 	require.Equal(t, 1, kinds[graphdv1.TrailKind_TRAIL_KIND_ANSWERED])
 }
 
+// Further clicks on a link that is bound send a vote that counts already.
+func TestSecondClicksByLink(t *testing.T) {
+	f := start(t)
+	q := f.ask(t, "ana", "people", "pay-1")
+	carol := f.link(t, "mail", q, func(r *graphdv1.MakeLinkRequest) { linkFor("carol", "finance")(r); r.Bound = true })
+	page := get(t, carol)
+	form := fill(t, page, "v", "0")
+	var all sync.WaitGroup
+	codes := make([]int, 6)
+	for i := range codes {
+		all.Go(func() {
+			if got, err := trySend(t, http.MethodPost, carol, form); err == nil {
+				codes[i] = got.code
+			}
+		})
+	}
+	all.Wait()
+	for _, code := range codes {
+		require.Equal(t, http.StatusSeeOther, code)
+	}
+	require.Contains(t, get(t, carol).body, "Thank you, your answer counts")
+	require.Equal(t, http.StatusConflict, send(t, http.MethodPost, carol, fill(t, page, "v", "1")).code, "another answer")
+	require.Len(t, f.read(t, q).GetVotes(), 1)
+}
+
 func TestPagesAreSmallAndClosed(t *testing.T) {
 	f := start(t)
 	page := get(t, f.link(t, "mail", f.ask(t, "ana", "free", "order-7"), linkFor("carol")))
