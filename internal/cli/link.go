@@ -21,9 +21,6 @@ type LinkOptions struct {
 	Preset    string // JSON, "" = none
 }
 
-// wholeID is the length of the id of a question.
-const wholeID = 32
-
 // MakeLink prints a link to a question: its URL on standard output alone. Errors: *exit.UsageError,
 // those of findQuestion, gRPC statuses, and those of the output.
 func (s *Session) MakeLink(ctx context.Context, name QuestionName, wanted LinkOptions) error {
@@ -42,7 +39,7 @@ func (s *Session) MakeLink(ctx context.Context, name QuestionName, wanted LinkOp
 		req.Preset = &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: wanted.Preset}}
 	}
 	req.ThreadId, req.InterruptId = name.Thread, name.Interrupt
-	if len(name.Interrupt) < wholeID { // who only makes links may not look for questions
+	if len(name.Interrupt) < interruptIDLength { // who only makes links may not look for questions
 		q, err := s.findQuestion(ctx, name, false)
 		if err != nil {
 			return err

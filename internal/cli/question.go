@@ -134,7 +134,7 @@ func (s *Session) TakeQuestion(ctx context.Context, name QuestionName, duration 
 	return s.showChanged(claimed, "yours until "+output.FormatTime(claimed.GetClaimExpireTime()))
 }
 
-// GiveQuestion gives up the caller's claim on a question, or with force that of any
+// GiveQuestion gives up the caller's claim on a question, or with force that of whoever
 // holds one. Errors: those of findQuestion, gRPC statuses, and those of the output.
 func (s *Session) GiveQuestion(ctx context.Context, name QuestionName, note string, force bool) error {
 	if force {

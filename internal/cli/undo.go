@@ -34,8 +34,9 @@ func (s *Session) UndoAnswer(ctx context.Context, name QuestionName, note string
 	return s.showChanged(reopened, what)
 }
 
-// findUndoable finds the question that is named. Without a name it is the one whose answer
-// takes effect next, or else the only open one.
+// findUndoable finds the question that is named. Without a name it is the only one whose answer
+// can be taken back, or else the only open one, or without open ones the last. Errors:
+// *exit.UsageError, and those of findQuestion.
 func (s *Session) findUndoable(ctx context.Context, name QuestionName) (*graphdv1.Interrupt, error) {
 	if name.Interrupt == "" {
 		answered, err := s.listQuestions(ctx, name.Thread, `state = "ANSWERED"`)
