@@ -28,7 +28,7 @@ func (s *interruptService) MakeLink(ctx context.Context, req *graphdv1.MakeLinkR
 		return nil, err
 	}
 	if s.links == nil {
-		return nil, runtime.Errorf(runtime.ReasonLinksNotConfigured, "the server makes no links; an operator starts it with --link-keys and --links-address")
+		return nil, runtime.Errorf(runtime.ReasonLinksNotConfigured, "the server makes no links; an operator starts it with --link-keys, and --links-address or --links-url")
 	}
 	q, err := s.engine.Interrupt(ctx, question.Thread, question.Interrupt)
 	if err != nil {
