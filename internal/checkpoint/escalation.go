@@ -35,7 +35,7 @@ func (i *Interrupt) DueTime() time.Time {
 }
 
 // TakeSteps takes the steps whose time has come, in order, each with its entry in the trail.
-// A step that comes after the expiry is not taken. It reports whether there was one.
+// A step at or after the expiry is not taken. It reports whether there was one.
 func (i *Interrupt) TakeSteps(now time.Time) bool {
 	first := i.NextStep
 	for i.NextStep < len(i.Steps) {

@@ -17,9 +17,11 @@ import (
 // answer to the same interrupt again is accepted and changes nothing. The
 // errors are *Error: THREAD_NOT_FOUND, THREAD_NOT_INTERRUPTED,
 // INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
-// RESPONSE_SCHEMA_MISMATCH, RESPONSES_INCOMPLETE, RESPONSE_AMBIGUOUS,
-// ETAG_MISMATCH, CHECKPOINT_CONFLICT, REQUEST_ID_CONFLICT, INVALID_FIELD and
-// those of the store.
+// INTERRUPT_CLAIMED, ACCESS_DENIED, QUESTION_CHANGED, TRAIL_FULL,
+// RESPONSE_SCHEMA_MISMATCH, SCHEMA_LIMIT_EXCEEDED, PAYLOAD_TOO_LARGE,
+// RESPONSES_INCOMPLETE, RESPONSE_AMBIGUOUS, ETAG_MISMATCH,
+// CHECKPOINT_CONFLICT, REQUEST_ID_CONFLICT, INVALID_FIELD, THREAD_BUSY,
+// SERVER_DRAINING, those of the graph, of the capacity and of the store.
 func (a *Admitter) ResumeRun(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
 	r := &resumeCall{opts: &a.opts, req: req}
 	return commit.RetryOnConflict(ctx, a.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return r.tryResume(ctx, head) })

@@ -17,10 +17,10 @@ import (
 )
 
 // castVote counts an answer as the vote of its caller, and adds it to the question. The answer
-// is also given with its secret parts apart. Without
-// a policy each answer decides, and the question has no votes. Errors: ACCESS_DENIED with the
-// rule that refuses the caller, INVALID_FIELD for an answer of which the policy can't say
-// whether it agrees, and PAYLOAD_TOO_LARGE.
+// is also given with its secret parts apart. Without a policy each answer decides, and the
+// question has no votes. Errors: ACCESS_DENIED with the rule that refuses the caller,
+// INTERRUPT_CLAIMED, INVALID_FIELD for an answer of which the policy can't say whether it
+// agrees, TRAIL_FULL and PAYLOAD_TOO_LARGE.
 func (r *resumeCall) castVote(
 	ctx context.Context, q *checkpoint.Interrupt, resp runtime.Response, answer redact.Value, field string,
 ) (approval.Outcome, error) {

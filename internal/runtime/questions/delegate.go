@@ -15,7 +15,7 @@ import (
 // DelegateInterrupt hands the caller's part in an open question to another user: the assignment,
 // and, where the policy lets it, the right to answer. The errors are *Error:
 // INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED, ACCESS_DENIED,
-// INVALID_FIELD, and those of the store.
+// TRAIL_FULL, INVALID_FIELD, and those of the store.
 func (e *Editor) DelegateInterrupt(ctx context.Context, c runtime.DelegateRequest) (checkpoint.Interrupt, error) {
 	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
 		if err := checkAsked(t, q); err != nil {

@@ -1,6 +1,7 @@
-// Package questions changes open questions without answering them: it assigns and extends
-// them, claims and releases them, and keeps what people say of them. Each change puts its
-// entry into the trail of the question.
+// Package questions changes questions without answering them: it assigns, extends, claims,
+// releases and delegates open questions, keeps what people say of them, takes answers back
+// that are not in effect, and reveals secret parts of questions in any state. Each change
+// puts its entry into the trail of the question.
 package questions
 
 import (
@@ -30,7 +31,7 @@ type Options struct {
 	WakeScheduler func()
 }
 
-// Editor changes open questions.
+// Editor changes questions without answering them.
 type Editor struct{ opts Options }
 
 // NewEditor makes an editor.

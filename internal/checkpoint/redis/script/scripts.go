@@ -1,5 +1,5 @@
-// Package script runs the Lua scripts of a store: it builds their calls, sends changes
-// of different threads together, repeats calls that may be repeated, and knows which
+// Package script runs the Lua scripts of a store: it builds their calls, sends changes and
+// views of different threads together, repeats calls that may be repeated, and knows which
 // changes had no answer.
 package script
 

@@ -1,4 +1,5 @@
-// Package tags writes the tags of open interrupts, and counts them.
+// Package tags writes the tags of open interrupts, and counts them. It writes the labels of
+// threads.
 package tags
 
 import (
