@@ -85,8 +85,7 @@ func (p *peopleServer) ask(thread, graph string) string {
 	})
 	require.NoError(p.tb, err)
 	run, err := p.StartRun(p.as("ana"), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-		ThreadId: thread,
-		Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"amount":9007199254740993}`)},
+		ThreadId: thread, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"amount":9007199254740993}`)},
 	}})
 	require.NoError(p.tb, err)
 	require.Equal(p.tb, graphdv1.RunState_RUN_STATE_INTERRUPTED, p.wait(thread, run).GetState())
@@ -141,7 +140,7 @@ func requireDecisionsGoOn(tb testing.TB, store string, flags ...string) {
 	for _, filter := range []string{`group = "finance"`, `assignee = "cy"`, `graph = "spend"`, `priority = "HIGH"`} {
 		list, err := p.ListInterrupts(p.as("ana"), &graphdv1.ListInterruptsRequest{Filter: filter})
 		require.NoError(tb, err)
-		require.True(tb, strings.Contains(list.String(), votedThread), filter)
+		require.Contains(tb, list.String(), votedThread, filter)
 	}
 	threads, err := p.ListThreads(p.as("ana"), &graphdv1.ListThreadsRequest{Filter: `graph = "spend" AND metadata.team = "finance"`})
 	require.NoError(tb, err)

@@ -49,9 +49,7 @@ func newRacingServers(t *testing.T, ask pregel.Ask) *racingServers {
 		q.SetDriftDefaults(n.Graph.Spec)
 		for _, a := range n.Journal.Answers {
 			if a.Matches(&q) {
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				r.answers[n.Thread] = append(r.answers[n.Thread], string(a.Value))
+				r.noteAnswer(n.Thread, string(a.Value))
 				return logUpdate(string(a.Value))
 			}
 		}
@@ -60,6 +58,12 @@ func newRacingServers(t *testing.T, ask pregel.Ask) *racingServers {
 	r.compileGraphs(chainSpec("g", channelsLog, "ask"))
 	r.servers = [2]*engine.Engine{r.startEngine(first), r.startEngine(second)}
 	return r
+}
+
+func (r *racingServers) noteAnswer(thread, value string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers[thread] = append(r.answers[thread], value)
 }
 
 // raceThreads has threads race, some at a time.
