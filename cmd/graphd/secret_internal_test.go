@@ -178,7 +178,7 @@ func (s *secretServer) readAll(t *testing.T, id string) {
 	check(changes.Recv())
 }
 
-// PP-34: a secret is in nothing that is shown and in nothing that is stored readably; the node
+// A secret is in nothing that is shown and in nothing that is stored readably; the node
 // gets it, and who may see it, with one entry for each look.
 func TestSecretPartsAreShownToNobodyElse(t *testing.T) {
 	folder, redis := t.TempDir(), redistest.Start(t)

@@ -74,7 +74,7 @@ edges:
 - {from: ask, to: __end__}
 `
 
-// PP-19: an escalation shows a question to those to whom it goes: in their watch, their list and
+// An escalation shows a question to those to whom it goes: in their watch, their list and
 // their count, with its priority; and it leaves the watch of its former priority.
 func TestAnEscalationShowsAQuestion(t *testing.T) {
 	s := startPeopleServer(t)
