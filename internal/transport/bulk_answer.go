@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"time"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -102,7 +101,7 @@ func (b *bulkAnswer) selectTargets(ctx context.Context, f *listing.InterruptFilt
 	memory := interceptor.CallMemoryOf(ctx)
 	filter := b.access.NewItemFilter(ctx, graphdv1.InterruptService_AnswerInterrupts_FullMethodName)
 	var targets []wire.AnswerTarget
-	q, now := f.Query, time.Now()
+	q, now := f.Query, b.engine.CurrentTime()
 	for q.Limit = listing.MaxPageSize; ; {
 		page, err := b.engine.Interrupts(ctx, memory, q)
 		if err != nil {

@@ -40,6 +40,7 @@ type fakeEngine struct {
 	trail      []trail.Entry
 	values     payload.JSON
 	interrupts []checkpoint.Interrupt
+	ahead      time.Duration // of the store's clock
 	log        []checkpoint.Event
 	logGrown   chan struct{} // closed when the log grows
 	isShared   bool          // others follow the thread too
@@ -240,6 +241,9 @@ func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, m
 	}
 	return ids, err
 }
+
+// CurrentTime is ahead of the clock of the process.
+func (e *fakeEngine) CurrentTime() time.Time { return time.Now().Add(e.ahead) }
 
 // LatestInterruptChange returns the greatest change of e.interrupts.
 func (e *fakeEngine) LatestInterruptChange(context.Context) (latest uint64, err error) {

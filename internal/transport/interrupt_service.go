@@ -3,7 +3,6 @@ package transport
 import (
 	"cmp"
 	"context"
-	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -77,7 +76,7 @@ func (s *interruptService) readInterruptPage(
 		return listing.CutPage(s.tokens, list, found, size, (*checkpoint.Interrupt).Size,
 			func(i checkpoint.Interrupt) any { return q.PositionOf(&i) })
 	}
-	now := time.Now()
+	now := s.engine.CurrentTime()
 	found, next, err := listing.CollectPage(size,
 		func(i *checkpoint.Interrupt) bool { return filter.Shows(i.Graph, i.Thread) && f.Matches(i, now) },
 		func(limit int, after *checkpoint.Interrupt) ([]checkpoint.Interrupt, bool, error) {

@@ -179,7 +179,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 // sendOpenPage sends interrupts until the client does not take a message soon. A stream
 // that breaks before all are sent has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
-	filter, now := w.newItemFilter(ctx), time.Now()
+	filter, now := w.newItemFilter(ctx), w.engine.CurrentTime()
 	for len(open) > 0 {
 		b := changeBatch{limit: w.maxChanges}
 		looked := 0
@@ -241,7 +241,7 @@ func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQue
 
 // sendChanges sends changes, until the client does not take a message soon.
 func (w *interruptWatch) sendChanges(ctx context.Context, changed []*checkpoint.Interrupt) error {
-	filter, now := w.newItemFilter(ctx), time.Now()
+	filter, now := w.newItemFilter(ctx), w.engine.CurrentTime()
 	for len(changed) > 0 {
 		b := changeBatch{limit: w.maxChanges}
 		looked := 0

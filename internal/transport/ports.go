@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -69,6 +70,8 @@ type Interrupts interface {
 	LatestInterruptChange(ctx context.Context) (uint64, error)
 	// CountInterrupts returns how many open interrupts of a tenant have each of some tags.
 	CountInterrupts(ctx context.Context, owner string, tags []string) ([]int, error)
+	// CurrentTime returns the time by which claims end: that of the store, as far as it is known.
+	CurrentTime() time.Time
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
 	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)

@@ -65,6 +65,21 @@ func TestInterruptCalls(t *testing.T) {
 	}, e.lastRequest(t))
 }
 
+// Which claims hold in a list is told by the clock of the store, as it ends them.
+func TestListsOfClaimsFollowTheClockOfTheStore(t *testing.T) {
+	e := newFakeEngine()
+	e.ahead = 5 * time.Hour
+	for id, left := range map[string]time.Duration{"ended": time.Hour, "holds": 6 * time.Hour} {
+		e.interrupts = append(e.interrupts, checkpoint.Interrupt{
+			ID: id, Thread: "t", Graph: "g", State: checkpoint.InterruptOpen, ClaimedBy: "ana", ClaimExpires: time.Now().Add(left),
+		})
+	}
+	page, err := startServer(t, e).ListInterrupts(t.Context(), &graphdv1.ListInterruptsRequest{Filter: `claimed_by = "ana"`})
+	require.NoError(t, err)
+	require.Len(t, page.GetInterrupts(), 1)
+	require.Equal(t, "holds", page.GetInterrupts()[0].GetInterruptId())
+}
+
 func TestQuestionCalls(t *testing.T) {
 	e := newFakeEngine()
 	at := time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)

@@ -56,6 +56,8 @@ func (*quietThread) Interrupts(context.Context, *runtime.CallMemory, checkpoint.
 	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, nil
 }
 
+func (*quietThread) CurrentTime() time.Time { return time.Now() }
+
 func (*quietThread) LatestInterruptChange(context.Context) (uint64, error) { return 0, nil }
 
 func (q *quietThread) Start(ctx context.Context, _ runtime.StartRequest) (*runtime.Started, error) {

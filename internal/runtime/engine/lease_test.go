@@ -274,6 +274,7 @@ func (c *cluster) requireClaimEnds(first, other *engine.Engine) {
 		_, err := claim(e, "ben")
 		require.Equal(c.t, runtime.ReasonInterruptClaimed, errorReason(err), "%v", err)
 		require.Equal(c.t, "ana", errorMeta(err, "claimedBy"))
+		require.WithinDuration(c.t, time.Now(), e.CurrentTime(), time.Second, "lists tell which claims hold by it")
 		_, err = e.Resume(c.t.Context(), runtime.ResumeRequest{Thread: "t", By: actor("ben"), Single: &runtime.Response{Value: "1"}})
 		require.Equal(c.t, runtime.ReasonInterruptClaimed, errorReason(err), "%v", err)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -52,6 +53,10 @@ func (e *Engine) Interrupts(ctx context.Context, memory *runtime.CallMemory, q c
 func (e *Engine) LatestInterruptChange(ctx context.Context) (uint64, error) {
 	return e.reader.LatestInterruptChange(ctx)
 }
+
+// CurrentTime returns the time by which claims and leases end: that of the store, as far as it is
+// known.
+func (e *Engine) CurrentTime() time.Time { return e.now() }
 
 // CountInterrupts returns how many open interrupts of a tenant have each of some tags. Errors:
 // those of runtime.TranslateStoreError.
