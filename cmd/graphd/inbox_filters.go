@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/argument"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
@@ -39,36 +35,12 @@ func (p *program) registerQuestionFlags(cmd *cobra.Command, o *argument.Question
 	f.StringVar(&o.ClaimedBy, flagClaimedBy, "", "only those that this user has taken")
 	f.StringVar(&o.Sort, flagSort, "", "created: the oldest first; due: those that are due, the next one first (default created, with --due due)")
 	for flag, complete := range map[string]cobra.CompletionFunc{
-		flagPriority:  cobra.FixedCompletions(argument.Priorities(), cobra.ShellCompDirectiveNoFileComp),
-		flagSort:      cobra.FixedCompletions(argument.Sorts(), cobra.ShellCompDirectiveNoFileComp),
-		flagDue:       cobra.FixedCompletions([]string{"0s", "1h", "8h", "1d", "7d"}, cobra.ShellCompDirectiveNoFileComp),
-		flagGraph:     p.completeGraphs,
-		flagGroup:     cobra.NoFileCompletions,
-		flagClaimedBy: cobra.NoFileCompletions,
+		flagPriority: cobra.FixedCompletions(argument.Priorities(), cobra.ShellCompDirectiveNoFileComp),
+		flagSort:     cobra.FixedCompletions(argument.Sorts(), cobra.ShellCompDirectiveNoFileComp),
+		flagDue:      cobra.FixedCompletions([]string{"0s", "1h", "8h", "1d", "7d"}, cobra.ShellCompDirectiveNoFileComp),
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, complete) // fails for flags that are not registered above
 	}
-}
-
-// completionTimeout bounds how long a shell waits for a server.
-const completionTimeout = 2 * time.Second
-
-// completeGraphs completes the name of a graph with those of the server. A server that does
-// not answer has none to offer.
-func (p *program) completeGraphs(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	var names []string
-	quiet := *p
-	quiet.Err = io.Discard
-	err := quiet.withSession(func(s *cli.Session) (err error) {
-		names, err = s.ListGraphNames(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // refuseEmptyFlags refuses flags that are given without a value, which would select

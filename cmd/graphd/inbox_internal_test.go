@@ -207,3 +207,29 @@ func TestInboxFlagsComplete(t *testing.T) {
 	require.Equal(t, "pay\nrefund\n:4\n", complete("--graph", served))
 	require.Equal(t, ":4\n", complete("--graph", map[string]string{"GRAPHD_SERVER": "127.0.0.1:1"}))
 }
+
+// A shell completes arguments with the threads, questions and graphs of the server.
+func TestArgumentsComplete(t *testing.T) {
+	c := startInboxCase(t)
+	served := map[string]string{"GRAPHD_SERVER": c.commands.server, "GRAPHD_TOKEN": c.tokens["ana"]}
+	complete := func(words ...string) string {
+		t.Helper()
+		return commandRunner{env: served}.runCommand(t, append([]string{"__complete"}, append(words, "")...)...).out
+	}
+	for _, words := range [][]string{{"resume"}, {"inbox", "show"}, {"inbox", "take"}, {"inbox", "link"}} {
+		require.Contains(t, complete(words...), "refund-1\tRefund", "%v", words)
+		require.NotContains(t, complete(words...), "paid", "%v: it asks nothing", words)
+	}
+	for _, words := range [][]string{{"state"}, {"watch"}, {"threads", "copy"}, {"history"}} {
+		require.Contains(t, complete(words...), "refund-1\trefund, interrupted\n", "%v", words)
+	}
+	require.Equal(t, "pay\nrefund\n:4\n", complete("run"))
+	require.Equal(t, "pay\nrefund\n:4\n", complete("graph", "show"))
+	require.Equal(t, ":4\n", complete("threads", "copy", "refund-1"), "the new name")
+	require.Equal(t, ":0\n", complete("graph", "put"), "files")
+	questions := complete("inbox", "show", "refund-1", "--interrupt")
+	require.Regexp(t, `^[0-9a-f]{32}\tRefund .*\n:4\n$`, questions)
+	require.Equal(t, ":4\n", complete("resume", "--interrupt"), "the thread comes first")
+	served["GRAPHD_SERVER"] = "127.0.0.1:1"
+	require.Equal(t, ":4\n", complete("resume"))
+}

@@ -60,7 +60,6 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		SilenceErrors: true, SilenceUsage: true,
 		Args:               refuseArgs,
 		RunE:               func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
 		DisableAutoGenTag:  true,
 		DisableSuggestions: false,
 	}
@@ -92,6 +91,7 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		}
 	}
 	root.AddCommand(p.versionCommand())
+	p.addCompletions(root)
 	return root
 }
 

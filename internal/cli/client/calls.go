@@ -51,6 +51,19 @@ func (c *Client) ListOpenInterrupts(ctx context.Context, thread string) ([]*grap
 	}
 }
 
+// ListNewestThreads lists the threads that changed last. Errors: gRPC statuses.
+func (c *Client) ListNewestThreads(ctx context.Context, most int32) ([]*graphdv1.Thread, error) {
+	resp, err := c.Threads.ListThreads(ctx, &graphdv1.ListThreadsRequest{PageSize: most})
+	return resp.GetThreads(), err
+}
+
+// ListOldestQuestions lists the open questions of a thread, "" = of all, that were asked first.
+// Errors: gRPC statuses.
+func (c *Client) ListOldestQuestions(ctx context.Context, thread string, most int32) ([]*graphdv1.Interrupt, error) {
+	resp, err := c.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{ThreadId: thread, PageSize: most})
+	return resp.GetInterrupts(), err
+}
+
 // FetchReplaced reads the questions that others have replaced. It leaves out
 // questions that can't be read.
 func (c *Client) FetchReplaced(ctx context.Context, questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
