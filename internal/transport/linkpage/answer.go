@@ -57,7 +57,7 @@ func (in *input) readValue() (value string, isThere bool) {
 		}
 		return in.field.Choices()[at], true
 	case kindLine, kindText:
-		return jsontext.QuoteString(in.Typed), true
+		return jsontext.QuoteString(in.trimTyped()), true
 	case kindNumber, kindJSON:
 		text := strings.TrimSpace(in.Typed)
 		if err := jsontext.CheckValue(text); err != nil {
@@ -72,6 +72,15 @@ func (in *input) readValue() (value string, isThere bool) {
 	default:
 		return readAny(in.Typed), true
 	}
+}
+
+// trimTyped returns a text without the space around it, which nobody sees: another person who gives
+// the same answer would not agree. A text that the page began with stays.
+func (in *input) trimTyped() string {
+	if in.Typed == in.initial {
+		return in.Typed
+	}
+	return strings.TrimSpace(in.Typed)
 }
 
 // readAny reads JSON, or else a text.

@@ -54,6 +54,7 @@ type input struct {
 	IsInteger   bool
 	IsSecret    bool // not everybody sees its value
 
+	initial  string // what the page begins with
 	field    form.Field
 	isNeeded bool // it and all groups around it are required
 }
@@ -188,6 +189,7 @@ func newInput(name string, field form.Field, parent *input, preset string, depth
 	}
 	in.fillIn(initial)
 	in.keepInitial(initial)
+	in.initial = in.Typed
 	return in
 }
 

@@ -41,11 +41,15 @@ func TestFormsBecomeAnswers(t *testing.T) {
 		"a number":                {`{"type": "number"}`, map[string]string{"v": "12345678901234567890.10"}, "12345678901234567890.10", nil},
 		"no number":               {`{"type": "integer"}`, map[string]string{"v": "1,5"}, "", map[string]string{"v": "Your answer does not fit: want integer"}},
 		"a text in quotes":        {`{"type": "string"}`, map[string]string{"v": `"x"`}, `"\"x\""`, nil},
-		"lines of a text":         {`{"type": "string"}`, map[string]string{"v": "a\r\nb"}, `"a\nb"`, nil},
-		"the least":               {object, map[string]string{"v.0": "0"}, `{"decision": "approved"}`, nil},
+		"space around a text":     {`{"type": "string"}`, map[string]string{"v": " 6600\r\n"}, `"6600"`, nil},
+		"a default with space": {
+			`{"type": "object", "properties": {"t": {"type": "string", "default": " x\n"}}}`, map[string]string{"v.0": " x\r\n"}, `{"t": " x\n"}`, nil,
+		},
+		"lines of a text": {`{"type": "string"}`, map[string]string{"v": "a\r\nb"}, `"a\nb"`, nil},
+		"the least":       {object, map[string]string{"v.0": "0"}, `{"decision": "approved"}`, nil},
 		"all of it": {object, map[string]string{
 			"v.0": "1", "v.1": "no", "v.2": " a ", "v.3": "7", "v.4": "1.10", "v.5": "1", "v.6": "a, b\n\nc", "v.7": "1\n2", "v.8": "[{}]", "v.9.0": "Bonn",
-		}, `{"decision": "rejected", "reason": "no", "text": " a ", "amount": 7, "price": 1.10, "urgent": false, "tags": ["a, b", "c"], "counts": [1, 2], "other": [{}], "to": {"city": "Bonn"}}`, nil},
+		}, `{"decision": "rejected", "reason": "no", "text": "a", "amount": 7, "price": 1.10, "urgent": false, "tags": ["a, b", "c"], "counts": [1, 2], "other": [{}], "to": {"city": "Bonn"}}`, nil},
 		"something is missing": {object, map[string]string{"v.9.1": "5"}, "", map[string]string{"v.0": "decision is needed", "v.9.0": "city is needed"}},
 		"something does not fit": {object, map[string]string{"v.0": "0", "v.3": "x", "v.7": "1\ny", "v.8": "[1"}, "", map[string]string{
 			"v.3": "amount does not fit: want integer from 1", "v.7": "counts does not fit: want integer", "v.8": "other is no JSON",
