@@ -262,6 +262,14 @@ func (f *faultyStore) Events(ctx context.Context, thread string, after uint64, l
 	return f.Store.Events(ctx, thread, after, limit)
 }
 
+// clusterTimes are how long clients wait, and what they wait for.
+type clusterTimes struct {
+	retry time.Duration // before a call is repeated
+	undo  time.Duration // until an answer takes effect
+	slip  time.Duration // until one takes effect that is to be taken back before
+	step  time.Duration // between the steps of a question
+}
+
 // cluster is a row of engines over one store, of which one is alive.
 type cluster struct {
 	t      testing.TB
@@ -269,6 +277,7 @@ type cluster struct {
 	graphs graphCatalog
 	nodes  auditingExecutor
 	opts   engine.Options
+	times  clusterTimes
 
 	faulty  *faultyStore
 	engine  *engine.Engine
@@ -280,6 +289,7 @@ func newCluster(tb testing.TB, store checkpoint.Store, at int64, m faultMode) *c
 	return &cluster{
 		t: tb, store: store, graphs: graphCatalog{}, nodes: auditingExecutor{&nodeExecutor{}, newEffectLedger(store)},
 		faulty: newFaultyStore(store, at, m),
+		times:  clusterTimes{retry: time.Second, undo: undoTime, slip: 2 * time.Minute, step: time.Minute},
 	}
 }
 
@@ -322,7 +332,7 @@ func (c *cluster) callUntilAnswered(call func(ctx context.Context, e *engine.Eng
 		if r := errorReason(err); r != runtime.ReasonStoreUnavailable && r != runtime.ReasonOutcomeUnknown && !errors.Is(err, context.Canceled) {
 			require.NoError(c.t, err)
 		}
-		sleepVirtual(time.Second)
+		sleepVirtual(c.times.retry)
 	}
 	c.t.Fatal("the service does not come back")
 }
@@ -375,6 +385,25 @@ func (c *cluster) waitRun(run checkpoint.Run) checkpoint.Run {
 		return err
 	})
 	return out
+}
+
+// waitEnd waits for the end of a run that goes on by itself. A call now and then finds out
+// whether the service is away.
+func (c *cluster) waitEnd(run checkpoint.Run) checkpoint.Run {
+	c.t.Helper()
+	for range 100 {
+		sleepVirtual(4 * c.times.step)
+		var now checkpoint.Run
+		c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) (err error) {
+			now, err = e.Run(ctx, nil, run.Thread, run.ID)
+			return err
+		})
+		if now.State.Terminal() {
+			return now
+		}
+	}
+	c.t.Fatal("the run does not end")
+	return run
 }
 
 // answerOpen answers open interrupts: the answer to an interrupt is its text in

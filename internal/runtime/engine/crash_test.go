@@ -4,7 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +16,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
-	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -84,7 +83,7 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 		return pregel.Result{Asks: []pregel.Ask{q}}
 	}
 	code := map[string]nodeFunc{
-		"secretive": secretive, "both": both, "undoable": undoableNode(undoTime, nil), "slip": undoableNode(2*time.Minute, nil), "stepped": steppedNode, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
+		"secretive": secretive, "both": both, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
 		"slow": slow, "ask": ask, "ask2": ask, "inner": ask, "pay": pay,
 		"broken": func(context.Context, *nodeCall) pregel.Result { return failedResult("broken") },
 		"twice": func(_ context.Context, c *nodeCall) pregel.Result {
@@ -136,6 +135,14 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 		},
 	}
 	return code
+}
+
+// timedNodes returns the code of the nodes of the crash cases whose questions change by
+// themselves.
+func timedNodes(times clusterTimes) map[string]nodeFunc {
+	return map[string]nodeFunc{
+		"undoable": undoableNode(times.undo, nil), "slip": undoableNode(times.slip, nil), "stepped": steppedNode(times.step),
+	}
 }
 
 // parallelSpec makes a graph that runs nodes side by side and joins them in "join".
@@ -317,13 +324,9 @@ func crashCases() []crashCase {
 			c.revealAll("secretive")
 		}, false},
 		{"a question that nobody answers", singleSpec(parallelSpec("g", "stepped", "fast")), func(c *cluster) {
-			c.waitRun(c.beginRun("r"))
-			sleepVirtual(4 * time.Minute)
-			c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
-				_, err := e.Thread(ctx, "t")
-				return err
-			})
-			sleepVirtual(4 * time.Minute)
+			r := c.beginRun("r")
+			c.waitRun(r)
+			c.waitEnd(r)
 		}, false},
 		{"discarded questions", singleSpec(parallelSpec("g", "fast", "ask")), func(c *cluster) {
 			c.waitRun(c.beginRun("r"))
@@ -354,13 +357,13 @@ func (c *cluster) revealAll(node string) {
 	require.NoError(c.t, err)
 }
 
-// runCase runs a crash case with a fault and returns its summary and the number of
-// calls that the first process made.
-func (cc *crashCase) runCase(t *testing.T, store checkpoint.Store, at int64, m faultMode) (threadSummary, int64) {
-	t.Helper()
-	c := newCluster(t, store, at, m)
+// runOn runs a crash case on a cluster without engines. It returns its summary and the number
+// of calls that the first process made.
+func (cc *crashCase) runOn(c *cluster) (threadSummary, int64) {
+	c.t.Helper()
 	defer c.closeAll()
 	c.nodes.funcs = crashNodes(c.nodes.ledger)
+	maps.Copy(c.nodes.funcs, timedNodes(c.times))
 	c.compileGraphs(cc.specs()...)
 	c.startEngine(c.faulty)
 	cc.drive(c)
@@ -373,7 +376,8 @@ func (cc *crashCase) runCase(t *testing.T, store checkpoint.Store, at int64, m f
 			return line == "run interrupted" || strings.HasPrefix(line, "run running") || strings.HasPrefix(line, "run cancelling")
 		})
 	}
-	require.Empty(t, c.nodes.ledger.violations)
+	require.Empty(c.t, c.nodes.ledger.violations)
+	c.checkTags()
 	return s, c.faulty.callCount.Load()
 }
 
@@ -400,9 +404,7 @@ func TestCrashOnDisk(t *testing.T) {
 			t.Parallel()
 			crashAtCalls(t, &d, i, 5**crashEvery, func(t *testing.T) checkpoint.Store {
 				t.Helper()
-				s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
-				require.NoError(t, err)
-				return s
+				return guardTrails(t, openSQLite(t))
 			})
 		})
 	}
@@ -425,12 +427,13 @@ func crashAtCalls(t *testing.T, d *crashCase, number int, stride int64, open fun
 	t.Logf("%d points", points)
 }
 
-// runInBubble performs on a store of its own, in a bubble with a time of its own.
+// runInBubble runs a crash case with a fault on a store of its own, in a bubble with a time of
+// its own.
 func (cc *crashCase) runInBubble(t *testing.T, open func(t *testing.T) checkpoint.Store, at int64, m faultMode) (got threadSummary, calls int64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
-		got, calls = cc.runCase(t, s, at, m)
+		got, calls = cc.runOn(newCluster(t, s, at, m))
 		require.NoError(t, s.Close())
 	})
 	return got, calls
