@@ -97,6 +97,22 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 			answer := c.askNext(amount)
 			return logUpdate(amount + "," + answer)
 		},
+		"accepts": func(_ context.Context, c *nodeCall) pregel.Result {
+			q := pregel.Ask{Value: `{"pay":100}`, Drift: checkpoint.DriftAccept}
+			if len(c.Journal.Answers) == 0 {
+				return pregel.Result{Asks: []pregel.Ask{q}}
+			}
+			q.Value = `{"pay":99999}`
+			r := logUpdate(string(q.Value) + "," + string(c.Journal.Answers[0].Value))
+			r.UsedAnswers = []pregel.UsedAnswer{{AskedDigest: q.ShownDigest(), Asked: &q}}
+			return r
+		},
+		"delegable": func(_ context.Context, c *nodeCall) pregel.Result {
+			return logUpdate(c.askPeople(`"delegable?"`, &approval.Policy{Users: []string{ana.Name}, Delegable: true}))
+		},
+		"exclusive": func(_ context.Context, c *nodeCall) pregel.Result {
+			return logUpdate(c.askPeople(`"exclusive?"`, &approval.Policy{Exclusive: true}))
+		},
 		"restates": func(ctx context.Context, c *nodeCall) pregel.Result {
 			called, err := c.Host.CallGraph(ctx, runtime.GraphCall{Graph: "called", Input: "{}"})
 			for err != nil { // the store is away, and the caller calls again
@@ -193,6 +209,12 @@ func withExpressions(s *graph.Spec, others ...string) *graph.Spec {
 	return s
 }
 
+// failOnDrift has the nodes of a graph fail that ask something else than was answered.
+func failOnDrift(s *graph.Spec) *graph.Spec {
+	s.Drift = graph.DriftFail
+	return s
+}
+
 func singleSpec(s *graph.Spec) func() []*graph.Spec {
 	return func() []*graph.Spec { return []*graph.Spec{s} }
 }
@@ -232,6 +254,11 @@ func crashCases() []crashCase {
 		{"another question than is open", func() []*graph.Spec {
 			return []*graph.Spec{chainSpec("called", channelsLog, "inner"), chainSpec("g", channelsLog, "quick", "restates", "last")}
 		}, runToEnd(1), false},
+		{"another question that fails the run", singleSpec(failOnDrift(chainSpec("g", channelsLog, "quick", "drifts", "last"))), runToEnd(9), false},
+		{"another question that fails the run side by side", singleSpec(failOnDrift(parallelSpec("g", "fast", "drifts"))), runToEnd(9), false},
+		{"another question that is accepted", singleSpec(chainSpec("g", channelsLog, "quick", "accepts", "last")), runToEnd(9), false},
+		{"another question that is accepted side by side", singleSpec(parallelSpec("g", "fast", "accepts", "ask")), runToEnd(1), false},
+		{"another question that is accepted in a subgraph", nestedSpecsAround("inherit", "accepts"), runToEnd(9), false},
 		{"a line", singleSpec(chainSpec("g", channelsLog, "quick", "fast", "last")), runToEnd(9), false},
 		{"expressions that ask", singleSpec(withExpressions(chainSpec("g", channelsLog, "quick", "ask", "fast", "twice", "last"), "ask", "twice")), runToEnd(9), false},
 		{"expressions that ask side by side", singleSpec(withExpressions(parallelSpec("g", "ask", "fast", "ask2"), "ask", "ask2")), runToEnd(9), false},
@@ -327,6 +354,16 @@ func crashCases() []crashCase {
 			r := c.beginRun("r")
 			c.waitRun(r)
 			c.waitEnd(r)
+		}, false},
+		{"a question that is handed on", singleSpec(parallelSpec("g", "delegable", "fast")), handOnAndAnswer("delegable"), false},
+		{"a question for everybody that is handed on", singleSpec(parallelSpec("g", "ask", "fast")), handOnAndAnswer("ask"), false},
+		{"a claimed question", singleSpec(parallelSpec("g", "exclusive", "fast")), func(c *cluster) {
+			r := c.beginRun("r")
+			c.waitRun(r)
+			c.claim(ben, c.findOpen("exclusive"))
+			c.answerToEnd(r, 9)
+			c.waitRun(c.beginRun("r2"))
+			c.claim(ben, c.findOpen("exclusive"))
 		}, false},
 		{"discarded questions", singleSpec(parallelSpec("g", "fast", "ask")), func(c *cluster) {
 			c.waitRun(c.beginRun("r"))
