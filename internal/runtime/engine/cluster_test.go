@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/tenant"
+	"github.com/graphd-dev/graphd/internal/trail"
 )
 
 // sleepVirtual lets time pass; in a synctest bubble it costs none.
@@ -259,6 +262,14 @@ func (f *faultyStore) Events(ctx context.Context, thread string, after uint64, l
 	return f.Store.Events(ctx, thread, after, limit)
 }
 
+// clusterTimes are how long clients wait, and what they wait for.
+type clusterTimes struct {
+	retry time.Duration // before a call is repeated
+	undo  time.Duration // until an answer takes effect
+	slip  time.Duration // until one takes effect that is to be taken back before
+	step  time.Duration // between the steps of a question
+}
+
 // cluster is a row of engines over one store, of which one is alive.
 type cluster struct {
 	t      testing.TB
@@ -266,6 +277,7 @@ type cluster struct {
 	graphs graphCatalog
 	nodes  auditingExecutor
 	opts   engine.Options
+	times  clusterTimes
 
 	faulty  *faultyStore
 	engine  *engine.Engine
@@ -277,6 +289,7 @@ func newCluster(tb testing.TB, store checkpoint.Store, at int64, m faultMode) *c
 	return &cluster{
 		t: tb, store: store, graphs: graphCatalog{}, nodes: auditingExecutor{&nodeExecutor{}, newEffectLedger(store)},
 		faulty: newFaultyStore(store, at, m),
+		times:  clusterTimes{retry: time.Second, undo: undoTime, slip: 2 * time.Minute, step: time.Minute},
 	}
 }
 
@@ -319,7 +332,7 @@ func (c *cluster) callUntilAnswered(call func(ctx context.Context, e *engine.Eng
 		if r := errorReason(err); r != runtime.ReasonStoreUnavailable && r != runtime.ReasonOutcomeUnknown && !errors.Is(err, context.Canceled) {
 			require.NoError(c.t, err)
 		}
-		sleepVirtual(time.Second)
+		sleepVirtual(c.times.retry)
 	}
 	c.t.Fatal("the service does not come back")
 }
@@ -372,6 +385,25 @@ func (c *cluster) waitRun(run checkpoint.Run) checkpoint.Run {
 		return err
 	})
 	return out
+}
+
+// waitEnd waits for the end of a run that goes on by itself. A call now and then finds out
+// whether the service is away.
+func (c *cluster) waitEnd(run checkpoint.Run) checkpoint.Run {
+	c.t.Helper()
+	for range 100 {
+		sleepVirtual(4 * c.times.step)
+		var now checkpoint.Run
+		c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) (err error) {
+			now, err = e.Run(ctx, nil, run.Thread, run.ID)
+			return err
+		})
+		if now.State.Terminal() {
+			return now
+		}
+	}
+	c.t.Fatal("the run does not end")
+	return run
 }
 
 // answerOpen answers open interrupts: the answer to an interrupt is its text in
@@ -431,7 +463,7 @@ type threadSummary struct {
 	Events    []string            // updates, interrupts and checkpoints, by superstep
 	Resolved  int
 	Effects   []string
-	// Interrupts are what has become of them, with their answers.
+	// Interrupts are what has become of them, with their answers and trails.
 	Interrupts []string
 }
 
@@ -486,10 +518,71 @@ func (c *cluster) describeInterrupts(thread string) []string {
 			require.False(c.t, v.Time.Before(q.Created) || v.Time.After(q.Updated))
 			line += fmt.Sprintf(" %s:%s", v.Voter, v.Value)
 		}
-		out = append(out, line)
+		line += fmt.Sprintf(" for %v %v, claimed by %q: ", q.Assignees, q.Delegations, q.ClaimedBy)
+		out = append(out, line+strings.Join(c.describeFullTrail(&q), ", "))
 	}
 	slices.Sort(out)
 	return out
+}
+
+// describeFullTrail lists the trail of an interrupt. Each call that shows secret parts has an
+// entry: how often it was repeated differs, so equal entries of that kind count as one.
+func (c *cluster) describeFullTrail(q *checkpoint.Interrupt) []string {
+	c.t.Helper()
+	log := q.FullTrail()
+	entries, err := log.Entries()
+	require.NoError(c.t, err)
+	return slices.CompactFunc(describeTrail(entries), func(a, b string) bool {
+		return a == b && strings.HasPrefix(a, string(trail.Revealed))
+	})
+}
+
+// checkTags compares what the store finds and counts by tags with the records.
+func (c *cluster) checkTags() {
+	c.t.Helper()
+	ctx := context.Background()
+	wanted := c.listByTag()
+	tags := slices.Sorted(maps.Keys(wanted))
+	counts, err := c.store.CountTags(ctx, tenant.Default, tags)
+	require.NoError(c.t, err)
+	for i, tag := range tags {
+		require.Len(c.t, wanted[tag], counts[i], tag)
+		if tag == checkpoint.OpenTag {
+			continue // it is counted, and finds none
+		}
+		list, err := c.store.Interrupts(ctx, checkpoint.InterruptQuery{
+			Tenant: tenant.Default, Tags: []string{tag}, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+		})
+		require.NoError(c.t, err)
+		var found []string
+		for j := range list {
+			found = append(found, list[j].ID)
+		}
+		require.ElementsMatch(c.t, wanted[tag], found, tag)
+	}
+}
+
+// listByTag lists the open interrupts of each tag by the records. Tags that interrupts have had
+// find none.
+func (c *cluster) listByTag() map[string][]string {
+	c.t.Helper()
+	all, err := c.store.Interrupts(context.Background(), checkpoint.InterruptQuery{})
+	require.NoError(c.t, err)
+	byTag := map[string][]string{checkpoint.OpenTag: nil}
+	for _, by := range []runtime.Actor{ana, ben, eve} {
+		byTag[checkpoint.UserTag(by.Name)], byTag[checkpoint.ClaimTag(by.Name)] = nil, nil
+	}
+	for _, q := range all {
+		var ids []string
+		if q.State == checkpoint.InterruptOpen {
+			ids = append(ids, q.ID)
+		}
+		q.State = checkpoint.InterruptOpen
+		for _, tag := range append(q.Tags(), checkpoint.OpenTag) {
+			byTag[tag] = append(byTag[tag], ids...)
+		}
+	}
+	return byTag
 }
 
 func byActor(e checkpoint.Event) string {

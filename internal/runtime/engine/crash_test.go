@@ -4,7 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +16,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
-	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -84,7 +83,7 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 		return pregel.Result{Asks: []pregel.Ask{q}}
 	}
 	code := map[string]nodeFunc{
-		"secretive": secretive, "both": both, "undoable": undoableNode(undoTime, nil), "slip": undoableNode(2*time.Minute, nil), "stepped": steppedNode, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
+		"secretive": secretive, "both": both, "quick": quick, "fast": quick, "join": quick, "last": quick, "rescue": quick,
 		"slow": slow, "ask": ask, "ask2": ask, "inner": ask, "pay": pay,
 		"broken": func(context.Context, *nodeCall) pregel.Result { return failedResult("broken") },
 		"twice": func(_ context.Context, c *nodeCall) pregel.Result {
@@ -97,6 +96,22 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 			}
 			answer := c.askNext(amount)
 			return logUpdate(amount + "," + answer)
+		},
+		"accepts": func(_ context.Context, c *nodeCall) pregel.Result {
+			q := pregel.Ask{Value: `{"pay":100}`, Drift: checkpoint.DriftAccept}
+			if len(c.Journal.Answers) == 0 {
+				return pregel.Result{Asks: []pregel.Ask{q}}
+			}
+			q.Value = `{"pay":99999}`
+			r := logUpdate(string(q.Value) + "," + string(c.Journal.Answers[0].Value))
+			r.UsedAnswers = []pregel.UsedAnswer{{AskedDigest: q.ShownDigest(), Asked: &q}}
+			return r
+		},
+		"delegable": func(_ context.Context, c *nodeCall) pregel.Result {
+			return logUpdate(c.askPeople(`"delegable?"`, &approval.Policy{Users: []string{ana.Name}, Delegable: true}))
+		},
+		"exclusive": func(_ context.Context, c *nodeCall) pregel.Result {
+			return logUpdate(c.askPeople(`"exclusive?"`, &approval.Policy{Exclusive: true}))
 		},
 		"restates": func(ctx context.Context, c *nodeCall) pregel.Result {
 			called, err := c.Host.CallGraph(ctx, runtime.GraphCall{Graph: "called", Input: "{}"})
@@ -136,6 +151,14 @@ func crashNodes(l *effectLedger) map[string]nodeFunc {
 		},
 	}
 	return code
+}
+
+// timedNodes returns the code of the nodes of the crash cases whose questions change by
+// themselves.
+func timedNodes(times clusterTimes) map[string]nodeFunc {
+	return map[string]nodeFunc{
+		"undoable": undoableNode(times.undo, nil), "slip": undoableNode(times.slip, nil), "stepped": steppedNode(times.step),
+	}
 }
 
 // parallelSpec makes a graph that runs nodes side by side and joins them in "join".
@@ -186,6 +209,12 @@ func withExpressions(s *graph.Spec, others ...string) *graph.Spec {
 	return s
 }
 
+// failOnDrift has the nodes of a graph fail that ask something else than was answered.
+func failOnDrift(s *graph.Spec) *graph.Spec {
+	s.Drift = graph.DriftFail
+	return s
+}
+
 func singleSpec(s *graph.Spec) func() []*graph.Spec {
 	return func() []*graph.Spec { return []*graph.Spec{s} }
 }
@@ -225,6 +254,11 @@ func crashCases() []crashCase {
 		{"another question than is open", func() []*graph.Spec {
 			return []*graph.Spec{chainSpec("called", channelsLog, "inner"), chainSpec("g", channelsLog, "quick", "restates", "last")}
 		}, runToEnd(1), false},
+		{"another question that fails the run", singleSpec(failOnDrift(chainSpec("g", channelsLog, "quick", "drifts", "last"))), runToEnd(9), false},
+		{"another question that fails the run side by side", singleSpec(failOnDrift(parallelSpec("g", "fast", "drifts"))), runToEnd(9), false},
+		{"another question that is accepted", singleSpec(chainSpec("g", channelsLog, "quick", "accepts", "last")), runToEnd(9), false},
+		{"another question that is accepted side by side", singleSpec(parallelSpec("g", "fast", "accepts", "ask")), runToEnd(1), false},
+		{"another question that is accepted in a subgraph", nestedSpecsAround("inherit", "accepts"), runToEnd(9), false},
 		{"a line", singleSpec(chainSpec("g", channelsLog, "quick", "fast", "last")), runToEnd(9), false},
 		{"expressions that ask", singleSpec(withExpressions(chainSpec("g", channelsLog, "quick", "ask", "fast", "twice", "last"), "ask", "twice")), runToEnd(9), false},
 		{"expressions that ask side by side", singleSpec(withExpressions(parallelSpec("g", "ask", "fast", "ask2"), "ask", "ask2")), runToEnd(9), false},
@@ -317,13 +351,19 @@ func crashCases() []crashCase {
 			c.revealAll("secretive")
 		}, false},
 		{"a question that nobody answers", singleSpec(parallelSpec("g", "stepped", "fast")), func(c *cluster) {
-			c.waitRun(c.beginRun("r"))
-			sleepVirtual(4 * time.Minute)
-			c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
-				_, err := e.Thread(ctx, "t")
-				return err
-			})
-			sleepVirtual(4 * time.Minute)
+			r := c.beginRun("r")
+			c.waitRun(r)
+			c.waitEnd(r)
+		}, false},
+		{"a question that is handed on", singleSpec(parallelSpec("g", "delegable", "fast")), handOnAndAnswer("delegable"), false},
+		{"a question for everybody that is handed on", singleSpec(parallelSpec("g", "ask", "fast")), handOnAndAnswer("ask"), false},
+		{"a claimed question", singleSpec(parallelSpec("g", "exclusive", "fast")), func(c *cluster) {
+			r := c.beginRun("r")
+			c.waitRun(r)
+			c.claim(ben, c.findOpen("exclusive"))
+			c.answerToEnd(r, 9)
+			c.waitRun(c.beginRun("r2"))
+			c.claim(ben, c.findOpen("exclusive"))
 		}, false},
 		{"discarded questions", singleSpec(parallelSpec("g", "fast", "ask")), func(c *cluster) {
 			c.waitRun(c.beginRun("r"))
@@ -354,13 +394,13 @@ func (c *cluster) revealAll(node string) {
 	require.NoError(c.t, err)
 }
 
-// runCase runs a crash case with a fault and returns its summary and the number of
-// calls that the first process made.
-func (cc *crashCase) runCase(t *testing.T, store checkpoint.Store, at int64, m faultMode) (threadSummary, int64) {
-	t.Helper()
-	c := newCluster(t, store, at, m)
+// runOn runs a crash case on a cluster without engines. It returns its summary and the number
+// of calls that the first process made.
+func (cc *crashCase) runOn(c *cluster) (threadSummary, int64) {
+	c.t.Helper()
 	defer c.closeAll()
 	c.nodes.funcs = crashNodes(c.nodes.ledger)
+	maps.Copy(c.nodes.funcs, timedNodes(c.times))
 	c.compileGraphs(cc.specs()...)
 	c.startEngine(c.faulty)
 	cc.drive(c)
@@ -373,7 +413,8 @@ func (cc *crashCase) runCase(t *testing.T, store checkpoint.Store, at int64, m f
 			return line == "run interrupted" || strings.HasPrefix(line, "run running") || strings.HasPrefix(line, "run cancelling")
 		})
 	}
-	require.Empty(t, c.nodes.ledger.violations)
+	require.Empty(c.t, c.nodes.ledger.violations)
+	c.checkTags()
 	return s, c.faulty.callCount.Load()
 }
 
@@ -400,9 +441,7 @@ func TestCrashOnDisk(t *testing.T) {
 			t.Parallel()
 			crashAtCalls(t, &d, i, 5**crashEvery, func(t *testing.T) checkpoint.Store {
 				t.Helper()
-				s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
-				require.NoError(t, err)
-				return s
+				return guardTrails(t, openSQLite(t))
 			})
 		})
 	}
@@ -425,12 +464,13 @@ func crashAtCalls(t *testing.T, d *crashCase, number int, stride int64, open fun
 	t.Logf("%d points", points)
 }
 
-// runInBubble performs on a store of its own, in a bubble with a time of its own.
+// runInBubble runs a crash case with a fault on a store of its own, in a bubble with a time of
+// its own.
 func (cc *crashCase) runInBubble(t *testing.T, open func(t *testing.T) checkpoint.Store, at int64, m faultMode) (got threadSummary, calls int64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
-		got, calls = cc.runCase(t, s, at, m)
+		got, calls = cc.runOn(newCluster(t, s, at, m))
 		require.NoError(t, s.Close())
 	})
 	return got, calls

@@ -14,24 +14,27 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// steppedAsk is a question of finance that reminds after a minute, goes to the board after
-// two, and answers itself after three.
-func steppedAsk() pregel.Ask {
+// steppedAsk is a question of finance that reminds after a time, goes to the board after
+// twice that, and answers itself after three times.
+func steppedAsk(every time.Duration) pregel.Ask {
 	return pregel.Ask{
-		Value: `"pay?"`, Policy: &approval.Policy{Groups: []string{"finance"}}, TTL: 3 * time.Minute, Expiry: checkpoint.ExpiryResumeDefault, Default: `"no"`,
+		Value: `"pay?"`, Policy: &approval.Policy{Groups: []string{"finance"}}, TTL: 3 * every, Expiry: checkpoint.ExpiryResumeDefault, Default: `"no"`,
 		Steps: []approval.Step{
-			{After: time.Minute}, {After: 2 * time.Minute, Escalates: true, Groups: []string{"board"}, Priority: approval.Urgent},
+			{After: every}, {After: 2 * every, Escalates: true, Groups: []string{"board"}, Priority: approval.Urgent},
 		},
 	}
 }
 
-func steppedNode(_ context.Context, c *nodeCall) pregel.Result {
-	if list := c.Journal.Answers; len(list) > 0 {
-		return logUpdate(string(list[0].Value))
+// steppedNode asks steppedAsk.
+func steppedNode(every time.Duration) nodeFunc {
+	return func(_ context.Context, c *nodeCall) pregel.Result {
+		if list := c.Journal.Answers; len(list) > 0 {
+			return logUpdate(string(list[0].Value))
+		}
+		q := steppedAsk(every)
+		q.SetDriftDefaults(c.Graph.Spec)
+		return pregel.Result{Asks: []pregel.Ask{q}}
 	}
-	q := steppedAsk()
-	q.SetDriftDefaults(c.Graph.Spec)
-	return pregel.Result{Asks: []pregel.Ask{q}}
 }
 
 // stepsCase is a cluster in virtual time whose thread asks steppedAsk.
@@ -46,7 +49,7 @@ func newStepsCase(t *testing.T) *stepsCase {
 	c := newBubbleCluster(t)
 	c.opts.KnowsCallers = true
 	c.store = guardTrails(t, c.store)
-	c.nodes.funcs = map[string]nodeFunc{"ask": steppedNode}
+	c.nodes.funcs = map[string]nodeFunc{"ask": steppedNode(time.Minute)}
 	c.compileGraphs(chainSpec("g", channelsLog, "ask"))
 	c.startEngine(c.store)
 	return &stepsCase{c, c.runToInterrupt("t")}
@@ -93,6 +96,31 @@ func TestStepsAreTaken(t *testing.T) {
 		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", "").State)
 		require.Empty(t, c.read().Responder)
 	})
+}
+
+// The steps are taken and the node gets the default over every store.
+func TestStepsOnEveryStore(t *testing.T) {
+	for name, open := range listStores(t) {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, guardTrails(t, open()), 0, faultRefused)
+			defer c.closeAll()
+			c.opts.ScanInterval, c.opts.PollInterval = 50*time.Millisecond, 20*time.Millisecond
+			c.times.step = 100 * time.Millisecond
+			c.nodes.funcs = map[string]nodeFunc{"ask": steppedNode(c.times.step)}
+			c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+			c.startEngine(c.store)
+			run := c.waitEnd(c.beginRun("r"))
+			require.Equal(t, checkpoint.RunSucceeded, run.State)
+			require.JSONEq(t, `{"log":["r","no"],"n":1}`, string(run.Output))
+			list, err := c.store.Interrupts(t.Context(), checkpoint.InterruptQuery{Thread: "t"})
+			require.NoError(t, err)
+			require.Len(t, list, 1)
+			require.Equal(t, checkpoint.InterruptExpired, list[0].State)
+			require.Equal(t, approval.Urgent, list[0].Priority)
+			s := &stepsCase{c, list[0]}
+			require.Equal(t, []string{"asked", "reminded", "escalated", `expired "no"`}, s.trail())
+		})
+	}
 }
 
 // Those to whom a question was escalated may answer it, and the answer is used.
@@ -200,7 +228,7 @@ func newFailedRun(t *testing.T, action checkpoint.ExpiryAction) (_ *stepsCase, f
 			if list := n.Journal.Answers; len(list) > 0 && list[0].Expired && action != checkpoint.ExpiryResumeDefault {
 				return failedResult("nobody answered")
 			}
-			result := steppedNode(ctx, n)
+			result := steppedNode(time.Minute)(ctx, n)
 			for i := range result.Asks {
 				result.Asks[i].Expiry = action
 			}
@@ -258,7 +286,7 @@ func TestStepsAndAChangedExpiry(t *testing.T) {
 // Steps that can't be taken fail the task that asks.
 func TestStepsThatCantBeTaken(t *testing.T) {
 	v := newFixture(t, map[string]nodeFunc{"ask": func(context.Context, *nodeCall) pregel.Result {
-		q := steppedAsk()
+		q := steppedAsk(time.Minute)
 		q.Policy = nil
 		return pregel.Result{Asks: []pregel.Ask{q}}
 	}}, chainSpec("g", channelsLog, "ask"))

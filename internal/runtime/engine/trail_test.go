@@ -15,6 +15,9 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -79,6 +82,34 @@ func findTrailProblem(old, q *checkpoint.Interrupt) string {
 	return ""
 }
 
+// A guarded store can do what its store can do beyond checkpoint.Store.
+type (
+	guardedMemory struct {
+		*memory.Store
+		guard *trailGuard
+	}
+	guardedSQLite struct {
+		*sqlite.Store
+		guard *trailGuard
+	}
+	guardedRedis struct {
+		*redis.Store
+		guard *trailGuard
+	}
+)
+
+func (s guardedMemory) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	return s.guard.Apply(ctx, c)
+}
+
+func (s guardedSQLite) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	return s.guard.Apply(ctx, c)
+}
+
+func (s guardedRedis) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	return s.guard.Apply(ctx, c)
+}
+
 // guardTrails makes a store that fails the test when a trail is not kept.
 func guardTrails(tb testing.TB, store checkpoint.Store) checkpoint.Store {
 	tb.Helper()
@@ -90,6 +121,14 @@ func guardTrails(tb testing.TB, store checkpoint.Store) checkpoint.Store {
 			tb.Error(trouble)
 		}
 	})
+	switch s := store.(type) {
+	case *memory.Store:
+		return guardedMemory{s, g}
+	case *sqlite.Store:
+		return guardedSQLite{s, g}
+	case *redis.Store:
+		return guardedRedis{s, g}
+	}
 	return g
 }
 
@@ -176,7 +215,7 @@ func TestTrailOfAnApproval(t *testing.T) {
 // damageTrail changes one byte of an entry in the store.
 func (c *voteCase) damageTrail(number int) {
 	c.t.Helper()
-	guard, ok := c.store.(*trailGuard)
+	guard, ok := c.store.(guardedMemory)
 	require.True(c.t, ok)
 	head, err := guard.Head(c.t.Context(), "t")
 	require.NoError(c.t, err)

@@ -484,6 +484,7 @@ func TestDelegates(t *testing.T) {
 	require.Equal(t, approval.RuleGroup, rule("carl: 1"))
 	require.NoError(t, delegate("ana", "carl"))
 	require.Empty(t, rule("carl: 1"))
+	require.NoError(t, delegate("ana", "carl"), "a repeated call")
 	require.Equal(t, runtime.ReasonInvalidField, errorReason(delegate("ana", "ana")), "carl has voted")
 	require.Equal(t, runtime.ReasonInvalidField, errorReason(delegate("carl", "dora")), "carl has voted")
 	require.Equal(t, approval.RuleDelegated, rule("ana: 1"), "one place, one vote")
@@ -504,6 +505,28 @@ func TestAVoterIsNoDelegate(t *testing.T) {
 	require.Empty(t, v.question().Delegations)
 	v.mustSay("ana/finance: 1")
 	require.Equal(t, checkpoint.InterruptConsumed, v.question().State)
+}
+
+// A call that is repeated, since its reply was lost, changes nothing, also of a caller who may not
+// delegate any more. After another change it is a new call.
+func TestRepeatedDelegations(t *testing.T) {
+	v := newVoteCase(t, &approval.Policy{Users: []string{"ana"}, Delegable: true})
+	delegateTwice := func(from, to string) {
+		t.Helper()
+		for range 2 {
+			_, err := v.engine.DelegateInterrupt(t.Context(), runtime.DelegateRequest{Question: v.name(), To: to, By: actor(from)})
+			require.NoError(t, err)
+		}
+	}
+	delegateTwice("ana", "ben")
+	delegateTwice("ben", "carl")
+	delegateTwice("ana", "ana")
+	require.Empty(t, v.question().Delegations)
+	_, err := v.engine.UpdateInterrupt(t.Context(), runtime.UpdateInterruptRequest{Question: v.name(), Assignees: &[]string{}, By: actor("eva")})
+	require.NoError(t, err)
+	delegateTwice("ana", "ben")
+	require.Equal(t, []string{"ben"}, v.question().Assignees)
+	require.Equal(t, []string{"asked", "delegated ana", "delegated ben", "delegated ana", "changed eva", "delegated ana"}, v.trail())
 }
 
 // Without the leave of the policy a question is assigned, and no caller gets a right.

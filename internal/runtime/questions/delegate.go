@@ -13,9 +13,9 @@ import (
 )
 
 // DelegateInterrupt hands the caller's part in an open question to another user: the assignment,
-// and, where the policy lets it, the right to answer. The errors are *Error:
-// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED, ACCESS_DENIED,
-// TRAIL_FULL, INVALID_FIELD, and those of the store.
+// and, where the policy lets it, the right to answer. A repeated request changes nothing. The
+// errors are *Error: INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+// ACCESS_DENIED, TRAIL_FULL, INVALID_FIELD, and those of the store.
 func (e *Editor) DelegateInterrupt(ctx context.Context, c runtime.DelegateRequest) (checkpoint.Interrupt, error) {
 	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
 		if err := checkAsked(t, q); err != nil {
@@ -48,9 +48,35 @@ func (e *Editor) DelegateInterrupt(ctx context.Context, c runtime.DelegateReques
 	})
 }
 
+// isDelegated reports whether a request was carried out already, and its effect was not changed
+// since: a caller who has missed the reply may not be allowed to delegate again.
+func isDelegated(q *checkpoint.Interrupt, c *runtime.DelegateRequest) (bool, error) {
+	entries, err := readTrail(q)
+	if err != nil {
+		return false, err
+	}
+	for i := range slices.Backward(entries) {
+		entry := &entries[i]
+		isOwn := entry.Principal == c.By.Name
+		switch {
+		case entry.Kind == trail.Delegated:
+			return isOwn && entry.Note == c.Note && slices.Equal(entry.Users, []string{c.To}), nil
+		case entry.Kind == trail.Asked, entry.Kind == trail.Changed, entry.Kind == trail.Claimed && isOwn:
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
 // changeDelegations returns the delegations of a question after a request, and the user in whose
 // place the other one stands. A caller who names the own name takes the place back.
 func changeDelegations(t *commit.Tx, q *checkpoint.Interrupt, c *runtime.DelegateRequest) (all []approval.Delegation, from string, err error) {
+	switch isRepeated, err := isDelegated(q, c); {
+	case err != nil:
+		return nil, "", err
+	case isRepeated:
+		return nil, "", commit.ErrNoChange
+	}
 	if at := slices.IndexFunc(q.Delegations, func(d approval.Delegation) bool { return d.From == c.By.Name }); at >= 0 && c.To == c.By.Name {
 		delegate := q.Delegations[at].To
 		if hasVote(q, delegate) {
