@@ -289,7 +289,7 @@ func (v *visit) storeAnswer() {
 		return
 	}
 	seen := v.r.PostForm.Get(controlSeen)
-	p := showQuestion(q, v.link.Principal, "")
+	p := showQuestion(q, v.link.Principal, v.link.Preset)
 	p.Note = v.r.PostForm.Get(controlNote)
 	value, isWhole := p.Form.readAnswer(v.r.PostForm)
 	r, isOver := refuseState(q, v.opts.Now())
