@@ -346,7 +346,7 @@ func TestExpiryAfterAPause(t *testing.T) {
 	})
 }
 
-// PP-18: an answer and the default meet at the moment of the expiry; one of them is used, and the
+// An answer and the default meet at the moment of the expiry; one of them is used, and the
 // record and the trail say which.
 func TestAnAnswerAtTheMomentOfTheExpiry(t *testing.T) {
 	outcomes := map[string]int{}

@@ -76,7 +76,7 @@ func (c *stepsCase) answer(name, group string) error {
 	return err
 }
 
-// PP-16: the steps are taken in order, and then the default.
+// The steps are taken in order, and then the default.
 func TestStepsAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newStepsCase(t)
@@ -137,7 +137,7 @@ func TestAnEscalatedQuestionIsAnswered(t *testing.T) {
 	})
 }
 
-// PP-17: steps that no server has taken are taken late, in order, in one change.
+// Steps that no server has taken are taken late, in order, in one change.
 func TestLateStepsAreTakenInOneChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newStepsCase(t)

@@ -112,7 +112,7 @@ func (u *undoCase) head() checkpoint.Head {
 	return h
 }
 
-// PP-20: an answer that is taken back was never there for the run; the next answer is used.
+// An answer that is taken back was never there for the run; the next answer is used.
 func TestAnAnswerIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newSingleUndoCase(t)
@@ -143,7 +143,7 @@ func TestAnAnswerIsTakenBack(t *testing.T) {
 	})
 }
 
-// PP-21: a server that is down when an answer would take effect lets it take effect later, once.
+// A server that is down when an answer would take effect lets it take effect later, once.
 func TestAnAnswerTakesEffectAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newSingleUndoCase(t)
@@ -159,7 +159,7 @@ func TestAnAnswerTakesEffectAfterARestart(t *testing.T) {
 	})
 }
 
-// PP-22: the effect and the retraction meet at the head of the thread; one of them comes first.
+// The effect and the retraction meet at the head of the thread; one of them comes first.
 func TestAnAnswerIsTakenBackAtTheMomentOfItsEffect(t *testing.T) {
 	outcomes := map[string]int{}
 	for delay := -2 * time.Millisecond; delay <= 2*time.Millisecond; delay += 20 * time.Microsecond {
@@ -190,7 +190,7 @@ func TestAnAnswerIsTakenBackAtTheMomentOfItsEffect(t *testing.T) {
 	require.Len(t, outcomes, 2, "%v", outcomes)
 }
 
-// PP-23: a run that needs all answers goes on when all are in effect.
+// A run that needs all answers goes on when all are in effect.
 func TestARunWaitsForTheEffectOfAllAnswers(t *testing.T) {
 	for name, coverage := range map[string]runtime.Coverage{"collected": runtime.CoverCollect, "partial": runtime.CoverPartial} {
 		t.Run(name, func(t *testing.T) {
