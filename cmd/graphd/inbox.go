@@ -36,7 +36,7 @@ enough where a command takes one.`,
 	f.StringVar(&o.Filter, "filter", "", `which questions, like 'assignee = "ann"'; 'state = "*"' shows answered ones too`)
 	f.IntVarP(&o.Limit, "limit", "n", 0, "show at most this many; 0 shows all")
 	f.BoolVarP(&o.Watch, "watch", "w", false, "go on showing what changes")
-	p.registerQuestionFlags(cmd, &o.Questions)
+	registerQuestionFlags(cmd, &o.Questions)
 	cmd.AddCommand(
 		p.inboxShowCommand(), p.inboxTakeCommand(), p.inboxGiveCommand(), p.inboxCommentCommand(), p.inboxAssignCommand(), p.inboxDelegateCommand(), p.inboxLinkCommand(),
 		p.inboxExtendCommand(), p.inboxTrailCommand(), p.inboxUndoCommand(), p.inboxRevealCommand(), p.inboxAnswerCommand(),

@@ -25,7 +25,7 @@ func inboxValueFlags() []string {
 
 // registerQuestionFlags registers the flags that select questions, and what a shell
 // completes them with.
-func (p *program) registerQuestionFlags(cmd *cobra.Command, o *argument.Questions) {
+func registerQuestionFlags(cmd *cobra.Command, o *argument.Questions) {
 	f := cmd.Flags()
 	f.BoolVar(&o.Mine, "mine", false, "only those for you or a group of yours, or taken by you")
 	f.StringVar(&o.Group, flagGroup, "", "only those for members of this group")
