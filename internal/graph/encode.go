@@ -130,7 +130,7 @@ func encodeAsk(s *AskSpec) payload.JSON {
 		o.addText("undo", s.Undo.String())
 	}
 	o.addDuration("ttl", s.TTL)
-	o.addText("ttl_expr", s.TTLExpr)
+	o.addText("ttl", s.TTLExpr)
 	o.addText("expiry", s.Expiry)
 	o.addJSON("default", s.Default)
 	o.addText("default_expr", s.DefaultExpr)
