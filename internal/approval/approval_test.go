@@ -3,6 +3,7 @@ package approval_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -149,6 +150,19 @@ func TestCheck(t *testing.T) {
 			require.Equal(t, c.fields, strings.Join(fields, " "))
 		})
 	}
+}
+
+// A list of names that is far too long costs no more than one that is a little too long.
+func TestLongListsOfNamesAreNotCompared(t *testing.T) {
+	names := make([]string, 300_000)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	problems := (&approval.Policy{Groups: names}).Check()
+	require.Len(t, problems, 1)
+	require.Equal(t, "users", problems[0].Field)
+	names[1] = names[0]
+	require.Len(t, (&approval.Policy{Groups: names}).Check(), 2)
 }
 
 func TestZeroPolicy(t *testing.T) {

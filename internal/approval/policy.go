@@ -97,7 +97,7 @@ func (p *Policy) Check() []Problem {
 		add("reveal.users", "users and groups have %d names together, the limit is %d", n, MaxAudience)
 	}
 	checkNames := func(field string, names []string) {
-		for i, name := range names {
+		for i, name := range names[:min(len(names), MaxAudience+1)] {
 			at := field + "[" + strconv.Itoa(i) + "]"
 			switch {
 			case name == "" || len(name) > MaxNameLength:

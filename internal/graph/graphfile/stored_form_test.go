@@ -41,7 +41,8 @@ nodes:
         - { after: 1h, remind: { users: [ana], groups: [finance] } }
         - { after: 2h, escalate: { users: [ben], groups: [board], priority: urgent } }
         - { after: 3h, default: { ok: false } }
-edges: [START -> timed -> stepped, { from: inner, router: next, in_worker: true }, stepped -> END]
+edges: [START -> timed -> stepped, stepped -> END]
+conditional_edges: [{ from: inner, router: next, in_worker: true, then: [stepped] }]
 `
 
 // A server reads a graph from its stored form when it starts: a field that it does not read back

@@ -90,6 +90,18 @@ func (u *undoCase) answer(who, node, value string, coverage runtime.Coverage) er
 	return err
 }
 
+// The settings of an answer that is taken back would stay in the run.
+func TestAnAnswerThatCanBeTakenBackTakesNoSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newSingleUndoCase(t)
+		_, err := u.engine.Resume(t.Context(), runtime.ResumeRequest{
+			Thread: "t", By: ben, Single: &runtime.Response{Value: `"yes"`}, Settings: &runtime.RunSettings{StepLimit: 5},
+		})
+		require.Equal(t, runtime.ReasonInvalidField, errorReason(err), "%v", err)
+		require.Equal(t, checkpoint.InterruptOpen, u.find("ask").State)
+	})
+}
+
 func (u *undoCase) retract(who, node string) error {
 	q := u.find(node)
 	_, err := u.engine.RetractResponse(u.t.Context(), runtime.RetractRequest{

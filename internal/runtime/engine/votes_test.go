@@ -209,6 +209,12 @@ func TestVotesPassNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before.Revision, after.Revision, "nothing is stored")
 
+	err = vote("ana", "true", func(r *runtime.ResumeRequest) { r.Settings = &runtime.RunSettings{Context: `{"account":"mine"}`} })
+	require.Equal(t, runtime.ReasonInvalidField, errorReason(err), "settings wait for the decision: %v", err)
+	after, err = v.store.Head(t.Context(), "t")
+	require.NoError(t, err)
+	require.Equal(t, before.Revision, after.Revision, "nothing is stored")
+
 	require.NoError(t, vote("ana", "true", nil))
 	require.NoError(t, vote("ana", "true", func(r *runtime.ResumeRequest) { r.Coverage = runtime.CoverAll }), "a repeated vote covers its question")
 	require.NoError(t, vote("ben", "true", nil))
