@@ -47,10 +47,27 @@ func executeAsk(ctx context.Context, t *runtime.Task) pregel.Result {
 	}
 	vars.Answer = known.Value
 	result := evalUpdate(t.Node.Update, t.Node.Spec.Ask.Update, t.Node.Goto, vars)
-	if result.Failure != nil && known.HasSecrets {
-		hideFailure(result.Failure)
+	if known.HasSecrets {
+		result = hideSecrets(t.Graph, result)
 	}
 	result.UsedAnswers = r.usedAnswers
+	return result
+}
+
+// hideSecrets makes failures of a result show no secret part of the answer: those of its
+// expressions, and of targets that are no nodes.
+func hideSecrets(g *graph.Graph, result pregel.Result) pregel.Result {
+	if result.Failure != nil {
+		hideFailure(result.Failure)
+		return result
+	}
+	for i := range result.Goto {
+		target := result.Goto[i].Node
+		if n, ok := g.Node(target); target != graph.End && (!ok || n.Kind == graph.KindStart) {
+			return failedResult(permanentFailure(runtime.FailedUnknownTarget, "UnknownTarget",
+				"goto: names no node; its name is not shown, because the answer has secret parts"))
+		}
+	}
 	return result
 }
 

@@ -8,9 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/node"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/redact"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/schema"
 )
@@ -92,6 +94,21 @@ func TestSecretsOfAnAskNode(t *testing.T) {
 	task.Journal.Answers = []pregel.Answer{answerToSecret(t, `{"card":"5222"}`, `{"card":"77"}`)}
 	r = executeTask(t, task)
 	require.Len(t, r.Asks, 1, "another secret was asked with")
+}
+
+// A target out of a secret part is not repeated where it is no node.
+func TestSecretTargets(t *testing.T) {
+	g := oneNodeGraph(t, `ask: {value: '{"card": state.a}', secret: [/card], goto: answer.card}`)
+	task := newTask(t, g, `{"a":"4111"}`)
+	for card, isNode := range map[string]bool{"seventy": false, graph.Start: false, graph.End: true, task.Node.Name: true} {
+		task.Journal.Answers = []pregel.Answer{answerToSecret(t, `{"card":"4111"}`, payload.Object([]payload.Field{{Key: "card", Value: payload.Quote(card)}}))}
+		r := executeTask(t, task)
+		require.Equal(t, isNode, r.Failure == nil, card)
+		if r.Failure != nil {
+			require.Equal(t, runtime.FailedUnknownTarget, r.Failure.Reason)
+			require.NotContains(t, r.Failure.Message, card)
+		}
+	}
 }
 
 // A question without secret parts is neither parsed nor copied for them.
