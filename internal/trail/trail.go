@@ -142,10 +142,24 @@ func (l *Log) Size() int {
 
 // Size estimates the bytes of the record of an entry.
 func (e *Entry) Size() int {
-	n := 256 + len(e.Principal) + len(e.Method) + len(e.Request) + len(e.Note) + len(e.Policy)
+	n := 256 + len(e.Principal) + len(e.Method) + len(e.Request) + countEscaped(e.Note) + len(e.Policy)
 	for _, list := range [][]string{e.Users, e.Groups, e.Fields, e.Assignees} {
 		for _, text := range list {
 			n += 3 + len(text)
+		}
+	}
+	return n
+}
+
+// countEscaped returns how many bytes a text has in JSON, at most.
+func countEscaped(text string) int {
+	n := len(text)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ':
+			n += 5 // \u0001
+		case c == '"', c == '\\', c == '<', c == '>', c == '&':
+			n += 5
 		}
 	}
 	return n

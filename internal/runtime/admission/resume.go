@@ -69,9 +69,10 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 				"so the run does not go on with an update or a goto").
 			WithViolation("resume.update", "must be empty with an answer that has no effect yet; so must goto_targets")
 	}
-	if b.hasNoEffect() && r.req.Settings != nil {
+	if (b.hasNoEffect() || b.triesSecrets) && r.req.Settings != nil {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField,
-			"the answer does not decide the question yet, or can still be taken back, so it changes no settings of the run").
+			"the answer does not decide the question yet, can still be taken back, or is one of several votes with secret parts, "+
+				"so it changes no settings of the run").
 			WithViolation("resume.settings", "must be empty with an answer that has no effect yet")
 	}
 	hasUndecided := len(b.voted)+len(b.repeated)+len(b.retractable)+b.countRetractable > 0

@@ -62,8 +62,11 @@ func (r *resumeCall) castVote(
 	}
 	if isBounded {
 		if n := countVoteBytes(p, votes); n > approval.MaxVoteBytes {
+			if triesSecrets(p, &vote) {
+				n = vote.Size() // that of the others would tell how long their secret parts are
+			}
 			return 0, runtime.Errorf(runtime.ReasonPayloadTooLarge,
-				"the votes of question %q, with those that this answer still needs, would have some %d bytes, the limit is %d; answer shorter", q.ID, n, approval.MaxVoteBytes).
+				"the votes of question %q, with those that this answer still needs, would have more than %d bytes; answer shorter", q.ID, approval.MaxVoteBytes).
 				With("field", field+".value").With("sizeBytes", strconv.Itoa(n)).With("limitBytes", strconv.Itoa(approval.MaxVoteBytes))
 		}
 	}
