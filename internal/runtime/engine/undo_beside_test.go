@@ -165,8 +165,8 @@ func TestWaitersLearnThatARunRests(t *testing.T) {
 	}
 }
 
-// The settings and labels of an answer are those of the run that goes on after a failed run.
-func TestSettingsOfARetractableAnswerToAFailedRun(t *testing.T) {
+// The labels of an answer are those of the run that goes on after a failed run.
+func TestLabelsOfARetractableAnswerToAFailedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newBesideCase(t, parallelSpec("g", "ask", "broken"), map[string]nodeFunc{"broken": func(ctx context.Context, _ *nodeCall) pregel.Result {
 			_ = workFor(ctx, 2*time.Second)
@@ -177,16 +177,15 @@ func TestSettingsOfARetractableAnswerToAFailedRun(t *testing.T) {
 		require.Equal(t, checkpoint.RunFailed, failed.State)
 		started, err := u.engine.Resume(t.Context(), runtime.ResumeRequest{
 			Thread: "t", By: ana, Responses: []runtime.Response{{Interrupt: u.find("ask").ID, Value: `"yes"`}},
-			Settings: &runtime.RunSettings{StepLimit: 77}, Metadata: map[string]string{"a": "b"},
+			Metadata: map[string]string{"a": "b"},
 		})
 		require.NoError(t, err)
 		require.NotEqual(t, failed.ID, started.Run.ID)
 		next := u.readRun("t", "")
 		require.Equal(t, started.Run.ID, next.ID)
-		require.Equal(t, 77, next.Request.StepLimit)
 		require.Equal(t, map[string]string{"a": "b"}, next.Metadata)
 		require.NotZero(t, next.FirstEvent)
-		require.Zero(t, u.readRun("t", failed.ID).Request.StepLimit)
+		require.Empty(t, u.readRun("t", failed.ID).Metadata)
 	})
 }
 
