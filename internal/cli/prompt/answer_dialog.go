@@ -113,7 +113,7 @@ const helpText = `  an empty line keeps what is in brackets, or leaves an option
   of an answer with fields:
   :back   the field before
   :skip   leave the field out
-  :done   leave further optional fields as they are
+  :done   an empty line for each further optional field
   :json   type the whole answer as JSON
   a text that begins with a colon is typed as JSON: ":like this"`
 
@@ -122,7 +122,7 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 	isDone := false
 	for at := 0; at < len(which); {
 		i := which[at]
-		if !d.isAsked(i) || isDone && (d.list[i].value != "" || !d.isRequired(i)) {
+		if !d.isAsked(i) || isDone && d.isLeft(ctx, i) {
 			at++
 			continue
 		}
@@ -136,6 +136,9 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 			which, at = d.stepBack(which, at)
 		case doneCommand:
 			isDone, d.isTyped = true, false
+			if d.isRequired(i) && d.list[i].value == "" {
+				d.PrintLine("  %v", d.missingError(i))
+			}
 		case jsonCommand:
 			return d.askWhole(ctx)
 		case quitCommand:
@@ -162,6 +165,22 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 	return "", nil
 }
 
+// isLeft reports whether :done passes a field, and takes its default as an empty line does. A required
+// field without a value is asked for, and one whose default is wrong.
+func (d *answerDialog) isLeft(ctx context.Context, i int) bool {
+	if d.list[i].value != "" {
+		return true
+	}
+	if d.isRequired(i) {
+		return false
+	}
+	err := d.takeField(ctx, i, "")
+	if err != nil {
+		d.PrintLine("  %v", err)
+	}
+	return err == nil
+}
+
 // stepBack returns the fields to ask for, and the place of the one before.
 func (d *answerDialog) stepBack(which []int, at int) ([]int, int) {
 	if before := d.askedBefore(which, at); before >= 0 {
@@ -169,7 +188,11 @@ func (d *answerDialog) stepBack(which []int, at int) ([]int, int) {
 	}
 	i := which[at] // the field before is none of those that were wrong
 	all := d.allFields()
-	return all, max(0, d.askedBefore(all, min(i, len(all))))
+	before := d.askedBefore(all, min(i, len(all)))
+	if before < 0 {
+		d.PrintLine("  this is the first field")
+	}
+	return all, max(0, before)
 }
 
 // askedBefore returns the place of the field that was asked for before another one, -1 for the

@@ -40,10 +40,14 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			},
 		},
 		"defaults and optional fields": {refundSchema, "approved\n\n\n\n\n\ny\n", `{"decision":"approved","share":100}`, nil},
-		"the rest left out":            {refundSchema, "1\n:done\n\nSecond paragraph\ny\n", `{"decision":"approved"}`, []string{"  your answer\n    decision  approved\n  send it? [y/n] "}},
-		"a default left out":           {refundSchema, "1\n\n:skip\n:done\ny\n", `{"decision":"approved"}`, nil},
+		"the rest left out":            {refundSchema, "1\n:done\n\nSecond paragraph\ny\n", `{"decision":"approved","share":100}`, []string{"  your answer\n    decision  approved\n    share     100\n  send it? [y/n]   y, n or :quit\n"}},
+		"a default that is wrong": {
+			`{"type":"object","required":["a"],"properties":{"a":{"type":"string"},"n":{"type":"integer","maximum":3,"default":4}}}`,
+			"x\n:done\n3\ny\n", `{"a":"x","n":3}`, []string{"  4 is more than 3\n"},
+		},
+		"a default left out": {refundSchema, "1\n\n:skip\n:done\ny\n", `{"decision":"approved"}`, nil},
 		"a field that another demands": {
-			refundSchema, "2\n:done\n\n:skip\nok\nbring it back\ny\n", `{"decision":"approved_with_conditions","conditions":"bring it back"}`,
+			refundSchema, "2\n:done\n\n:skip\nok\nbring it back\ny\n", `{"decision":"approved_with_conditions","conditions":"bring it back","share":100}`,
 			[]string{"\n  conditions (text)> ", "conditions is required", "minLength"},
 		},
 		"a field that two others demand": {
@@ -58,10 +62,10 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			[]string{"want one of: 1 approved", "decision is required", "101 is more than 100", "want integer from 0 to 100", "want one of: yes or no", "not JSON", "got number, want string"},
 		},
 		"back and again": {
-			refundSchema, ":back\n1\n:back\n3\n:done\nn\n\nlost parcel\n:done\ny\n", `{"decision":"rejected","conditions":"lost parcel"}`,
-			[]string{"[rejected]> "},
+			refundSchema, ":back\n:done\n1\n:back\n3\n:done\nn\n\nlost parcel\n:done\ny\n", `{"decision":"rejected","conditions":"lost parcel","share":100}`,
+			[]string{"[rejected]> ", "  this is the first field\n", "  decision is required\n"},
 		},
-		"back from a field that is demanded": {refundSchema, "2\n:done\n:back\n1\n:done\ny\n", `{"decision":"approved"}`, nil},
+		"back from a field that is demanded": {refundSchema, "2\n:done\n:back\n1\n:done\ny\n", `{"decision":"approved","share":100}`, nil},
 		"back from a field that is wrong": {
 			`{"type":"object","required":["decision"],"properties":{"decision":{"enum":["yes","no"]},"why":{"type":"string"}},
 				"if":{"not":{"properties":{"decision":{"const":"yes"}}}},"then":{"required":["why"]}}`,
@@ -73,8 +77,8 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			refundSchema, `{"decision":"later"}` + "\n:json\nno\n" + `{"decision":"rejected"}` + "\n", `{"decision":"rejected"}`,
 			[]string{"decision", "not JSON"},
 		},
-		"a text with a colon": {refundSchema, "1\n:soon\n\":soon\"\n:done\ny\n", `{"decision":"approved","conditions":":soon"}`, []string{`there is no :soon here; see :help, and type a text as ":soon"`}},
-		"help":                {refundSchema, ":help\n1\n:done\ny\n", `{"decision":"approved"}`, []string{"  :back   the field before\n"}},
+		"a text with a colon": {refundSchema, "1\n:soon\n\":soon\"\n:done\ny\n", `{"decision":"approved","conditions":":soon","share":100}`, []string{`there is no :soon here; see :help, and type a text as ":soon"`}},
+		"help":                {refundSchema, ":help\n1\n:done\ny\n", `{"decision":"approved","share":100}`, []string{"  :back   the field before\n"}},
 		"an editor": {
 			refundSchema, "1\n:edit\n:back\n\n50\nyes\n:skip\n7\ny\n", `{"decision":"approved","conditions":"written\nin an editor","share":50,"notify":true,"other":7}`,
 			[]string{"conditions, optional (text) [written …]> ", "    decision    approved\n    conditions\n      | written\n      | in an editor\n    share       50\n    notify      true\n    other       7\n"},

@@ -95,6 +95,10 @@ func (d *answerDialog) editField(ctx context.Context, i int) error {
 	return nil
 }
 
+func (d *answerDialog) missingError(i int) error {
+	return fmt.Errorf("%s is required", d.list[i].path)
+}
+
 // takeField takes what was typed for a field. The error says what would be right; the field
 // is as before then.
 func (d *answerDialog) takeField(ctx context.Context, i int, line string) error {
@@ -147,7 +151,7 @@ func (d *answerDialog) takeYesNo(i int, line string) bool {
 func (d *answerDialog) storeField(ctx context.Context, i int, value string) error {
 	field := &d.list[i]
 	if value == "" && d.isRequired(i) {
-		return fmt.Errorf("%s is required", field.path)
+		return d.missingError(i)
 	}
 	if value != "" {
 		if field.isByParts && jsontext.SplitObject(value) == nil {

@@ -71,7 +71,7 @@ func TestAnObjectIsAskedForByItsFields(t *testing.T) {
 		},
 		"the optional one as JSON, with more than its fields": {
 			orderSchema, "5\nBasel\n:skip\n{\"colour\":1}\n{\"colour\":\"red\",\"size\":[2]}\n:back\n\n:done\ny\n",
-			`{"order":{"amount":5,"to":{"city":"Basel"}},"gift":{"colour":"red","size":[2]}}`, `
+			`{"order":{"amount":5,"to":{"city":"Basel"}},"gift":{"words":"Enjoy!","colour":"red","size":[2]}}`, `
   field by field; :help tells what else may be typed
   order.amount (integer from 1)>
   Where it goes
@@ -90,6 +90,7 @@ func TestAnObjectIsAskedForByItsFields(t *testing.T) {
     order.amount   5
     order.to.city  Basel
     gift.size      [2]
+    gift.words     Enjoy!
     gift.colour    red
   send it? [y/n] `,
 		},

@@ -154,6 +154,7 @@ func (p *Prompter) askConfirmation(ctx context.Context, question string) (bool, 
 		case quitCommand:
 			return false, ErrNoAnswer
 		}
+		p.PrintLine("  y, n or :quit")
 	}
 }
 
