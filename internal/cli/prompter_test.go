@@ -79,6 +79,34 @@ func TestATerminalIsAskedForOneQuestion(t *testing.T) {
 	require.ErrorContains(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Interrupt: "q3"}), "the server said no")
 }
 
+// The answers to several questions are kept until the last one, and a person who leaves before is told so.
+func TestAnswersToSeveralQuestionsAreSentTogether(t *testing.T) {
+	s := &scriptedServer{calls: []scriptedCall{{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, succeeded)}}}}
+	for _, id := range []string{"q1", "q2", "q3"} {
+		q := newInterrupt()
+		q.InterruptId = id
+		s.interrupts = append(s.interrupts, q)
+	}
+	s.interrupts[1].ResponseSchema = newPayload(`{"type":"string"}`)
+	c, out := newSession(t, s, "1\n:done\ny\nfine\ny\n:quit\n")
+	c.IsTerminal = true
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})))
+	require.Empty(t, s.resumes)
+	for _, words := range []string{
+		"question 1 of 3\n", "question 3 of 3\n", "  keep it? [y/n] ", `  keep "fine"? [y/n] `,
+		"nothing was sent: 2 answers were kept, and the questions of a thread are answered together; to answer one alone: graphd resume t1 --interrupt ID\n",
+	} {
+		require.Contains(t, out.String(), words)
+	}
+
+	c, out = newSession(t, s, "1\n:done\ny\nfine\ny\n1\n:done\ny\n")
+	c.IsTerminal = true
+	require.NoError(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"}))
+	require.Len(t, s.resumes[0].GetResume().GetResponses(), 3)
+	require.Contains(t, out.String(), "  send all 3? [y/n] ")
+	require.NotContains(t, out.String(), "nothing was sent")
+}
+
 // A person who has voted sees that the vote is stored, and what is missing.
 func TestAVoteIsConfirmed(t *testing.T) {
 	q := newInterrupt()
