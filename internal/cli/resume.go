@@ -43,6 +43,11 @@ func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	if isAsking {
 		o.Interrupt = ""
 	}
+	if o.hasNoAnswer() && o.Update == "" && !o.Detach && s.Format == output.Text {
+		if isShown, err := s.showPending(ctx, asked); isShown || err != nil {
+			return err
+		}
+	}
 	spec, err := buildResumeSpec(s.In, o)
 	if err != nil {
 		return err

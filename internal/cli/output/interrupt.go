@@ -156,6 +156,17 @@ func (p *Printer) PrintVoting(q *graphdv1.Interrupt) {
 		strings.Join(names, ", "), differ, FormatVotes(q))
 }
 
+// IsPending reports whether an answer is not in effect yet.
+func IsPending(q *graphdv1.Interrupt, now time.Time) bool {
+	isAnswered := q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_ANSWERED
+	return isAnswered && q.GetEffectiveTime() != nil && q.GetEffectiveTime().AsTime().After(now)
+}
+
+// DescribePending says who has answered a question, and when the answer takes effect.
+func DescribePending(q *graphdv1.Interrupt) SafeText {
+	return MakeSafe(InterruptStateName(q) + formatActor(" ", q.GetResponder()) + ", takes effect at " + FormatTime(q.GetEffectiveTime()))
+}
+
 // printEffect prints how long an answer can be taken back.
 func (p *Printer) printEffect(q *graphdv1.Interrupt) {
 	if at := q.GetEffectiveTime(); at != nil && at.AsTime().After(time.Now()) {

@@ -68,6 +68,7 @@ func (p *Printer) listFacts(q *graphdv1.Interrupt, now time.Time) []fact {
 		{"due", formatMoment(q.GetDueTime(), now)},
 		{"answered", ""},
 		{"by", MakeSafe(describeResponder(q))},
+		{"in effect", ""},
 		{"note", MakeSafe(q.GetNote())},
 	}
 	for i := range facts {
@@ -75,6 +76,10 @@ func (p *Printer) listFacts(q *graphdv1.Interrupt, now time.Time) []fact {
 		case "taken by":
 			if holder := holderOf(q, now); holder != "" {
 				f.text = MakeSafe(holder + ", until " + FormatTime(q.GetClaimExpireTime()))
+			}
+		case "in effect":
+			if IsPending(q, now) {
+				f.text = formatMoment(q.GetEffectiveTime(), now) + "; until then " + MakeSafe("graphd inbox undo "+q.GetThreadId()) + " takes the answer back"
 			}
 		case "answered":
 			if r := q.GetResponse(); r != nil {
