@@ -171,7 +171,7 @@ func TestInboxShowsAllOfAQuestion(t *testing.T) {
 		"\n  while nobody decides\n    in 30 m  reminds all who may answer\n    in 1 h   goes to leads, urgent from then on\n" +
 			"    in 3 h   expires, and the answer is {\"decision\":\"refuse\"}\n",
 		"\n  trail\n    ", "  asked\n        for  2 of members of staff\n", "  voted by ben  {\"decision\":\"pay\"}\n",
-		"\ngraphd resume pay-1 --answer '",
+		"\ngraphd resume pay-1 --server ",
 	} {
 		require.Contains(t, r.out, part)
 	}

@@ -135,7 +135,7 @@ func (s *Session) printInterrupts(ctx context.Context, all []*graphdv1.Interrupt
 			if len(all) > 1 {
 				name.Interrupt = q.GetInterruptId()
 			}
-			p.PrintLine("    %s", p.Colorize(output.Dim, s.answerCommand(q, name)))
+			p.PrintLine("    %s", p.Colorize(output.Dim, s.answerCommand(name)))
 		}
 	}
 	return p.WriteError()

@@ -33,13 +33,9 @@ func (n QuestionName) resumeArgs() []string {
 	return args
 }
 
-// answerCommand returns the command that answers a question: at a terminal the one that asks
-// for the answer, elsewhere one with an answer that fits.
-func (s *Session) answerCommand(q *graphdv1.Interrupt, name QuestionName) string {
-	if s.IsTerminal {
-		return s.Invocation.CommandLine(name.resumeArgs()...)
-	}
-	return s.Invocation.CommandLine(form.ResumeArgsFor(q)...)
+// answerCommand returns the command that asks for the answer to a question. It never proposes an answer.
+func (s *Session) answerCommand(name QuestionName) string {
+	return s.Invocation.CommandLine(name.resumeArgs()...)
 }
 
 // findQuestion finds the question that is named. Without a name it is the only open one of
