@@ -297,7 +297,14 @@ func TestPeopleInTheTerminal(t *testing.T) {
 	}
 	require.NotContains(t, out, "\x1b[31m", "a comment can't color the terminal")
 	require.Contains(t, must("carl", "inbox", "trail", "order-7", "-o", "json"), `"kind": "TRAIL_KIND_RELEASED"`)
-	require.Contains(t, run("ana", "inbox", "take", "order-7").err, "has no such question")
+	for _, args := range [][]string{{"take", "order-7"}, {"comment", "order-7", "hm"}, {"link", "order-7"}} {
+		refused := run("ana", append([]string{"inbox"}, args...)...).err
+		require.Contains(t, refused, `the question of thread "order-7" is answered already, by dora`)
+		require.Contains(t, refused, "hint: graphd inbox show order-7 ")
+	}
+	refused = run("ana", "resume", "order-7")
+	require.Contains(t, refused.err, "THREAD_NOT_INTERRUPTED")
+	require.Contains(t, refused.err, "graphd inbox show order-7 ")
 	require.Contains(t, run("ana", "inbox", "take", "order-8").err, "order-8")
 	require.Contains(t, run("ana", "inbox", "take", "order-7", "--interrupt", id).err, "was answered already by dora")
 }

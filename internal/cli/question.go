@@ -64,11 +64,35 @@ func (s *Session) findQuestion(ctx context.Context, name QuestionName, closedToo
 	case 1:
 		return asked[0], nil
 	case 0:
-		return nil, exit.Usagef("thread %q has no such question", name.Thread).WithHint("%s", s.Invocation.CommandLine("inbox"))
+		return nil, s.explainNoQuestion(ctx, name.Thread)
 	default:
 		return nil, exit.Usagef("thread %q has %d open questions: %s", name.Thread, len(asked), strings.Join(listIDs(asked), ", ")).
 			WithHint("name one with --interrupt ID")
 	}
+}
+
+// explainNoQuestion says that a thread has no open question, and what became of the last one.
+func (s *Session) explainNoQuestion(ctx context.Context, thread string) error {
+	all, err := s.listQuestions(ctx, thread, `state = "*"`)
+	all = form.WithoutBreakpoints(all)
+	if err != nil || len(all) == 0 {
+		return exit.Usagef("thread %q has no open question", thread).WithHint("%s", s.Invocation.CommandLine("inbox"))
+	}
+	return exit.Usagef("the question of thread %q is %s", thread, describeClosed(all[len(all)-1])).
+		WithHint("%s", s.Invocation.CommandLine("inbox", "show", thread))
+}
+
+// describeClosed says how a question was decided: "answered already, by ben".
+func describeClosed(q *graphdv1.Interrupt) string {
+	what := output.InterruptStateName(q)
+	if what == "consumed" {
+		what = "answered"
+	}
+	what += " already"
+	if q.GetResponder() != "" {
+		what += ", by " + q.GetResponder()
+	}
+	return what
 }
 
 // findQuestionByID finds a question by its id, or by the beginning of it.
