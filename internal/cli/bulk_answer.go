@@ -97,11 +97,10 @@ func (s *Session) confirmAnswers(ctx context.Context, count int, preview []*grap
 		}
 		return nil
 	}
-	p := s.NewPrinter()
 	if count == 0 {
-		p.PrintLine("%s", p.Colorize(output.Dim, "no open questions"))
-		return p.WriteError()
+		return s.printNoQuestions("no open questions")
 	}
+	p := s.NewPrinter()
 	now := time.Now()
 	for _, q := range preview {
 		p.PrintLine("%s  %s  %s  %s", p.Colorize(output.Yellow, q.GetThreadId()), q.GetGraph(), output.FormatAge(q.GetCreateTime(), now)+" ago", q.GetMessage())
