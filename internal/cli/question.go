@@ -184,13 +184,26 @@ func (s *Session) DelegateQuestion(ctx context.Context, name QuestionName, to, n
 	if err != nil {
 		return err
 	}
-	what := "assigned to " + to
-	for _, d := range handed.GetDelegations() {
+	return s.showChanged(handed, describeHandedOver(handed, to))
+}
+
+// describeHandedOver says what a person may do whom a question was handed to.
+func describeHandedOver(q *graphdv1.Interrupt, to string) string {
+	for _, d := range q.GetDelegations() {
 		if d.GetTo() == to {
-			what = to + " answers in the place of " + d.GetFrom()
+			return to + " answers in the place of " + d.GetFrom()
 		}
 	}
-	return s.showChanged(handed, what)
+	what := "assigned to " + to
+	people := q.GetPeople()
+	switch audience := output.DescribeAudience(people); {
+	case people.GetDelegable():
+		return what // a place that was taken back
+	case audience == "" || slices.Contains(people.GetUsers(), to):
+		return what + "; the question takes no delegates: you may still answer"
+	default:
+		return what + "; the question takes no delegates: " + to + " may answer only as one of these (" + audience + "), and you may still answer"
+	}
 }
 
 // CommentQuestion adds a comment to a question. Errors: those of findQuestion, gRPC

@@ -61,7 +61,7 @@ func (p *Printer) listFacts(q *graphdv1.Interrupt, now time.Time) []fact {
 		{"priority", MakeSafe(cmp.Or(priorityWord(q.GetPriority()), "normal"))},
 		{"asked", formatMoment(q.GetCreateTime(), now)},
 		{"assigned to", MakeSafe(strings.Join(q.GetAssignees(), ", "))},
-		{"for", MakeSafe(describeAudience(q.GetPeople()))},
+		{"for", MakeSafe(DescribeAudience(q.GetPeople()))},
 		{"policy", MakeSafe(describePolicy(q))},
 		{"secret", describeSecret(q)},
 		{"taken by", ""},
@@ -90,8 +90,8 @@ func (p *Printer) listFacts(q *graphdv1.Interrupt, now time.Time) []fact {
 	return facts
 }
 
-// describeAudience says who may answer, "" for everybody.
-func describeAudience(people *graphdv1.People) string {
+// DescribeAudience says who may answer, "" for everybody.
+func DescribeAudience(people *graphdv1.People) string {
 	words := append([]string{}, people.GetUsers()...)
 	if list := people.GetGroups(); len(list) > 0 {
 		words = append(words, "members of "+strings.Join(list, ", "))
@@ -109,7 +109,7 @@ func describeSecret(q *graphdv1.Interrupt) SafeText {
 		parts[i] = cmp.Or(pointer, "the whole")
 	}
 	reveal := q.GetPeople().GetReveal()
-	who := describeAudience(&graphdv1.People{Users: reveal.GetUsers(), Groups: reveal.GetGroups()})
+	who := DescribeAudience(&graphdv1.People{Users: reveal.GetUsers(), Groups: reveal.GetGroups()})
 	return MakeSafe(strings.Join(parts, ", ") + "; for " + cmp.Or(who, "those who may answer"))
 }
 
