@@ -280,9 +280,11 @@ func TestPeopleInTheTerminal(t *testing.T) {
 	require.Contains(t, must("ana", "inbox", "give", "order-7", "--note", "on leave"), "not claimed")
 	require.Contains(t, must("ana", "inbox", "delegate", "order-7", "ben", "--note", "until Monday"),
 		"assigned to ben; the question takes no delegates: ben may answer only as one of these (members of finance), and you may still answer\n")
-	must("dora", "inbox", "take", "order-7")
+	must("dora", "inbox", "take", "order-7", "--for", "1d")
 	require.Contains(t, must("eva", "inbox", "give", "order-7", "--force"), "not claimed")
 	require.Contains(t, must("eva", "inbox", "assign", "order-7", "dora", "ben"), "assigned to dora, ben")
+	require.Contains(t, must("eva", "inbox", "extend", "order-7", "--to", "2d"), "expires ")
+	require.Contains(t, run("eva", "inbox", "extend", "order-7", "--to", "soon").err, "want more than 0, like 2h or 3d")
 	require.Contains(t, must("eva", "inbox", "extend", "order-7", "--to", "48h"), "expires ")
 	require.Contains(t, run("eva", "inbox", "extend", "order-7").err, "give --to or --never")
 	require.Equal(t, exit.CodeWaiting, run("ben", "resume", "order-7", "--value", `"yes"`).code, "it still waits for a person")
@@ -292,7 +294,7 @@ func TestPeopleInTheTerminal(t *testing.T) {
 	for _, line := range []string{
 		"asked", "for  2 of members of finance", "claimed by ana", "commented by ben", "| is it\\u{1b}[31m the right order?", "released by ana",
 		"| on leave", "delegated by ana", "claimed by dora", "what  claimed_by", "changed by eva", "what  assignees\n    assignees  dora, ben", "what  expire_time", `voted by ben  "yes"`, `answered by dora  "yes"`, "used",
-		"13 entries, each follows the one before; the digest of the last is ",
+		"14 entries, each follows the one before; the digest of the last is ",
 	} {
 		require.Contains(t, out, line)
 	}
