@@ -277,6 +277,7 @@ func TestPeopleInTheTerminal(t *testing.T) {
 	require.NotZero(t, refused.code)
 	require.Contains(t, refused.err, "is claimed by ana until ")
 	require.Contains(t, must("ben", "inbox", "comment", "order-7", "is it\x1b[31m the right order?"), "| is it")
+	require.Contains(t, run("ben", "inbox", "comment", "order-7", "which", "class?").err, "; quote the text\n")
 	require.Contains(t, must("ana", "inbox", "give", "order-7", "--note", "on leave"), "not claimed")
 	require.Contains(t, must("ana", "inbox", "delegate", "order-7", "ben", "--note", "until Monday"),
 		"assigned to ben; the question takes no delegates: ben may answer only as one of these (members of finance), and you may still answer\n")
