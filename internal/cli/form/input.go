@@ -2,6 +2,7 @@ package form
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,12 +133,26 @@ func (f Form) ParseInput(typed string) (string, error) {
 		return jsontext.QuoteString(typed), nil
 	case f.element != nil && !strings.HasPrefix(typed, "["):
 		return f.parseList(typed)
-	case isJSON != nil && f.typeText != "" && f.typeText != listType:
+	case f.IsNumber() && !f.isOfNumberType(typed), isJSON != nil && f.typeText != "" && f.typeText != listType:
 		return "", fmt.Errorf("want %s", f.typeText)
 	case isJSON != nil:
 		return "", fmt.Errorf("not JSON: %w", isJSON)
 	}
 	return typed, nil
+}
+
+// isOfNumberType reports whether JSON text is a number, or an integer where the form wants one. The
+// schema decides about the rest.
+func (f Form) isOfNumberType(text string) bool {
+	text = strings.TrimSpace(text)
+	if jsontext.CheckValue(text) != nil || !strings.ContainsAny(text[:1], "-0123456789") {
+		return false
+	}
+	if !f.IsInteger() || !strings.ContainsAny(text, ".eE") {
+		return true
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	return err != nil || value == math.Trunc(value)
 }
 
 func (f Form) parseChoice(typed string) (string, error) {

@@ -88,6 +88,7 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"numbers as choices":        {`{"enum":[3,1]}`, "2\n1\n", `1`, []string{"answer (3, 1)> ", "want one of: 3, 1"}},
 		"a text":                    {`{"type":"string","maxLength":5}`, "too long\n\nshort\ny\n", `"short"`, []string{"maxLength"}},
 		"a number":                  {`{"type":"number","maximum":2}`, "two\n3\n1.50\n", `1.50`, []string{"want number up to 2"}},
+		"an integer":                {`{"type":"integer","minimum":1,"maximum":90}`, "30.5\n\"30\"\nthirty\n3.0e1\n", `3.0e1`, []string{strings.Repeat("answer (integer from 1 to 90)>   want integer from 1 to 90\n", 3)}},
 		"a list":                    {`{"type":"array"}`, "a\n[1]\n", `[1]`, []string{"not JSON"}},
 		"a list of texts": {
 			`{"type":"array","items":{"type":"string"}}`, "a,,b\n[1]\na b, 2 ,\"c\ny\n", `["a b","2","\"c"]`,
