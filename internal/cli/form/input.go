@@ -35,8 +35,8 @@ func (f Form) FieldNamed(name string) Field {
 	return Field{Name: name}
 }
 
-// isAny reports whether the form knows nothing of the answer.
-func (f Form) isAny() bool {
+// IsAny reports whether the form knows nothing of the answer.
+func (f Form) IsAny() bool {
 	return f.isUnknown || len(f.choices) == 0 && f.typeText == "" && f.sample == "" && len(f.fields) == 0
 }
 
@@ -71,10 +71,10 @@ func (f Form) IsNumbered() bool {
 // isYesNo reports whether the answer is a boolean.
 func (f Form) isYesNo() bool { return slices.Equal(f.choices, []string{"true", "false"}) }
 
-// DescribeInput describes what a person may type: "1 approved, 2 rejected", "yes or no", "".
+// DescribeInput describes what a person may type: "1 approved, 2 rejected", "yes or no".
 func (f Form) DescribeInput() string {
 	text := f.describeOwnInput()
-	if f.isAlternative && text != "" && len(f.fields) == 0 {
+	if f.isAlternative && len(f.fields) == 0 {
 		text += ", or JSON"
 	}
 	return text
@@ -101,10 +101,8 @@ func (f Form) describeOwnInput() string {
 		return "JSON, like " + visible.JSON(f.sampleAnswer())
 	case f.typeText != "":
 		return f.typeText
-	case f.isUnknown:
-		return "JSON or text"
 	}
-	return ""
+	return "JSON or text"
 }
 
 // maxShownChoices is the number of choices that a prompt shows.
@@ -126,7 +124,7 @@ func (f Form) ParseInput(typed string) (string, error) {
 		return jsontext.QuoteString(typed), nil
 	case len(f.choices) > 0:
 		return f.parseChoice(typed)
-	case f.typeText == textType || f.isAny() && isJSON != nil:
+	case f.typeText == textType || f.IsAny() && isJSON != nil:
 		if _, ok := jsontext.UnquoteString(typed); ok {
 			return typed, nil
 		}

@@ -17,13 +17,14 @@ type answerDialog struct {
 	*answerFields
 
 	drafts map[int]string // of the editor, which were refused
+	former map[int]string // values that fields had before the answer that is checked next
 	// isTyped is set while every value was typed as it is sent.
 	isTyped bool
 }
 
 func newAnswerDialog(p *Prompter, f form.Form) *answerDialog {
 	return &answerDialog{
-		Prompter: p, answerFields: newAnswerFields(f), drafts: make(map[int]string), isTyped: true,
+		Prompter: p, answerFields: newAnswerFields(f), drafts: make(map[int]string), former: make(map[int]string), isTyped: true,
 	}
 }
 
@@ -80,6 +81,7 @@ func (d *answerDialog) allFields() []int {
 // askAgain prints what is wrong with an answer, and returns the fields to ask for again: those
 // that are wrong or, where it is none of them, all.
 func (d *answerDialog) askAgain(wrong []runtime.Violation) []int {
+	defer clear(d.former)
 	var which []int
 	d.printViolations(wrong)
 	for _, v := range wrong {
@@ -90,10 +92,23 @@ func (d *answerDialog) askAgain(wrong []runtime.Violation) []int {
 		for _, i := range found {
 			if !slices.Contains(which, i) {
 				which = append(which, i)
+				d.restoreFormer(i)
 			}
 		}
 	}
 	return which
+}
+
+// restoreFormer gives a field the value that it had before a refused one, with which the editor begins.
+func (d *answerDialog) restoreFormer(i int) {
+	refused := d.list[i].value
+	if value, ok := d.former[i]; ok && refused != "" {
+		d.drafts[i] = refused
+		if text, ok := jsontext.UnquoteString(refused); ok {
+			d.drafts[i] = text
+		}
+		d.setValue(i, value)
+	}
 }
 
 // Commands that may be typed in place of the value of a field.

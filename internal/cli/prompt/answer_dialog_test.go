@@ -36,7 +36,7 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			[]string{
 				"decision (1 approved, 2 approved_with_conditions, 3 rejected)> ", "  What the customer has to do\n",
 				"conditions (text)> ", "share, optional (integer from 0 to 100) [100]> ", "notify, optional (yes or no)> ",
-				`items, optional (text; several with commas)> `, "other, optional> ",
+				`items, optional (text; several with commas)> `, "other, optional (JSON or text)> ",
 			},
 		},
 		"defaults and optional fields": {refundSchema, "approved\n\n\n\n\n\ny\n", `{"decision":"approved","share":100}`, nil},
@@ -112,6 +112,17 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"a text or something else":   {`{"anyOf":[{"type":"boolean"},{"type":"string","maxLength":3}]}`, "perhaps\nno\n", `false`, []string{"yes or no, or JSON"}},
 		"something else or a text":   {`{"anyOf":[{"type":"boolean"},{"type":"string"}]}`, "perhaps\ny\n", `"perhaps"`, nil},
 		"one field that is left out": {`{"properties":{"note":{"type":"string"}}}`, "\nn\nhm\ny\n", `{"note":"hm"}`, []string{"send {}? [y/n] "}},
+		"a field of any kind that a condition makes an object": {
+			`{"type":"object","required":["type"],"properties":{"type":{"enum":["accept","edit"]},"args":{}},
+				"if":{"properties":{"type":{"const":"edit"}}},"then":{"required":["args"],"properties":{"args":{"type":"object"}}}}`,
+			"edit\nhelp\n[1]\n{\"to\":1}\ny\n", `{"type":"edit","args":{"to":1}}`,
+			[]string{"  args (JSON, like {})>   not JSON", "got array, want object\n  args (JSON, like {})>   your answer"},
+		},
+		"a field of any kind": {
+			`{"type":"object","properties":{"a":{}},"allOf":[{"properties":{"a":{"type":"object"}}}]}`,
+			"help\n{\"to\":1}\ny\n", `{"a":{"to":1}}`,
+			[]string{"a, optional (JSON or text)> ", "a got string, want object\n  a, optional (JSON or text)> "},
+		},
 		"a field with alternatives": {
 			`{"type":"object","required":["args"],"properties":{"args":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/A"},{"type":"null"}]}},
 				"$defs":{"A":{"type":"object","required":["to"]}}}`,

@@ -39,7 +39,7 @@ func (d *answerDialog) describeField(i int) string {
 			current += " …"
 		}
 	}
-	return describePrompt(name, field.Form, current)
+	return describePrompt(name, d.formAt(i), current)
 }
 
 func (d *answerDialog) printDescription(i int) {
@@ -83,7 +83,7 @@ func (d *answerDialog) editField(ctx context.Context, i int) error {
 	d.drafts[i] = text // it is not lost when it is refused
 	value := ""
 	if text != "" {
-		if value, err = parseEdited(d.list[i].Form, text); err != nil {
+		if value, err = parseEdited(d.formAt(i), text); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (d *answerDialog) takeField(ctx context.Context, i int, line string) error 
 	case field.isByParts && d.takeYesNo(i, line):
 		return nil
 	default:
-		text, isLiteral, err := parseTyped(field.Form, line)
+		text, isLiteral, err := parseTyped(d.formAt(i), line)
 		if err != nil && field.isByParts {
 			return errNoObject
 		}
@@ -157,13 +157,16 @@ func (d *answerDialog) storeField(ctx context.Context, i int, value string) erro
 		if field.isByParts && jsontext.SplitObject(value) == nil {
 			return errNoObject
 		}
-		wrong := d.findViolations(ctx, field.Form, value)
+		wrong := d.findViolations(ctx, d.formAt(i), value)
 		if d.isSecret(i) {
 			wrong = runtime.HideViolations(wrong, []string{""})
 		}
 		for _, v := range wrong {
 			return fmt.Errorf("%s", strings.TrimSpace(strings.TrimPrefix(v.Field, "/")+" "+v.Description))
 		}
+	}
+	if _, ok := d.former[i]; !ok && !field.isByParts {
+		d.former[i] = field.value
 	}
 	d.setValue(i, value)
 	return nil

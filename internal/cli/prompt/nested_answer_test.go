@@ -122,9 +122,9 @@ func TestAnObjectThatIsMissingIsFilledIn(t *testing.T) {
 			"Berne\n8001\nBern\ny\n", `{"to":{"city":"Bern","zip":8001}}`, `
   field by field; :help tells what else may be typed
   to.city, optional (JSON or text)>
-  to.zip, optional>
+  to.zip, optional (JSON or text)>
   to/city value must be one of 'Bern', 'Basel'
-  to.city, optional (JSON or text) [Berne]>
+  to.city, optional (JSON or text)>
   your answer
     to.city  "Bern"
     to.zip   8001

@@ -231,10 +231,7 @@ func (p *Prompter) promptLine(ctx context.Context, prompt string) (string, error
 // describePrompt returns a prompt that says what may be typed. current is what an empty line
 // keeps, "" = nothing.
 func describePrompt(name string, f form.Form, current string) string {
-	text := name
-	if input := f.DescribeInput(); input != "" {
-		text += " (" + input + ")"
-	}
+	text := name + " (" + f.DescribeInput() + ")"
 	if current != "" {
 		text += " [" + visible.Brief(current, maxShownValue) + "]"
 	}
