@@ -79,6 +79,28 @@ func TestATerminalIsAskedForOneQuestion(t *testing.T) {
 	require.ErrorContains(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Interrupt: "q3"}), "the server said no")
 }
 
+// On a narrow terminal the question and the prompts are broken at spaces.
+func TestNarrowTerminalsBreakAtSpaces(t *testing.T) {
+	q := newInterrupt()
+	q.Message = "Refund the answer to order eighty-eight?"
+	q.ResponseSchema = newPayload(`{"type":"object","required":["days"],"properties":{"days":{"type":"integer","minimum":1,"maximum":90,"default":30,
+		"description":"In how many days the answer to the refund is paid"}}}`)
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{q}}
+	c, out := newSession(t, s, ":quit\n")
+	c.IsTerminal, c.Columns = true, 40
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})))
+	for _, lines := range []string{
+		"  review asks (approval): Refund the\n  answer to order eighty-eight?\n",
+		"  In how many days the answer to the\n  refund is paid\n", "  days (integer from 1 to 90) [30]> ",
+	} {
+		require.Contains(t, out.String(), lines)
+	}
+	c, out = newSession(t, s, ":quit\n")
+	c.IsTerminal, c.Columns = true, 30
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})))
+	require.Contains(t, out.String(), "  days (integer from 1 to 90)\n  [30]> ")
+}
+
 // The answers to several questions are kept until the last one, and a person who leaves before is told so.
 func TestAnswersToSeveralQuestionsAreSentTogether(t *testing.T) {
 	s := &scriptedServer{calls: []scriptedCall{{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, succeeded)}}}}

@@ -26,7 +26,7 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	if first != "" || further != "" {
 		what += ": " + first
 	}
-	p.PrintLine("  %s%s", p.Colorize(Bold, nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode())), what)
+	p.printHeadline(nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()), what)
 	p.printMessageText("    ", further)
 	p.PrintLine("    %s  %s", p.Colorize(cyan, "id"), q.GetInterruptId())
 	p.printChangedParts(q)

@@ -44,7 +44,7 @@ func (d *answerDialog) describeField(i int) string {
 
 func (d *answerDialog) printDescription(i int) {
 	if text := d.list[i].Description; text != "" {
-		d.PrintLine("  %s", d.Colorize(output.Dim, text))
+		d.PrintWrapped(output.Dim, "  "+text)
 	}
 }
 

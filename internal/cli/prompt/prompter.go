@@ -221,7 +221,7 @@ func (p *Prompter) printLines(text string) {
 
 // promptLine reads a line after a prompt.
 func (p *Prompter) promptLine(ctx context.Context, prompt string) (string, error) {
-	p.PrintText("%s", p.Colorize(output.Bold, prompt))
+	p.PrintPrompt(prompt)
 	if err := p.WriteError(); err != nil {
 		return "", err
 	}
