@@ -74,7 +74,8 @@ type bulkSelection struct {
 	misfits int                   // questions whose schemas refuse the value
 }
 
-// selectAnswers lists the open questions that a filter selects. value is the answer, "" for a dismissal.
+// selectAnswers lists the open questions that a filter selects. value is the answer, "" for a
+// dismissal.
 func (s *Session) selectAnswers(ctx context.Context, filter, value string) (*bulkSelection, error) {
 	selected, schemas := &bulkSelection{}, schema.New(schema.Limits{})
 	_, err := client.CollectPages(0, func(token string, size int32) ([]struct{}, string, error) {
@@ -101,8 +102,8 @@ func (s *Session) selectAnswers(ctx context.Context, filter, value string) (*bul
 	return selected, err
 }
 
-// isMisfit reports whether the schema of a question refuses an answer. The server decides where it can't
-// be told here.
+// isMisfit reports whether the schema of a question refuses an answer. The server decides
+// where it can't be told here.
 func isMisfit(ctx context.Context, schemas *schema.Checker, q *graphdv1.Interrupt, value string) bool {
 	wanted := q.GetResponseSchema().GetJson()
 	if value == "" || wanted == "" {

@@ -60,7 +60,8 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	return nil
 }
 
-// noteDue says which questions --sort due leaves out, "" when it is not given. --due leaves them out too.
+// noteDue says which questions --sort due leaves out, "" when it is not given. --due leaves
+// them out too.
 func noteDue(o InboxOptions) string {
 	switch {
 	case o.Sort != argument.SortDue:

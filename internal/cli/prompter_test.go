@@ -101,7 +101,8 @@ func TestNarrowTerminalsBreakAtSpaces(t *testing.T) {
 	require.Contains(t, out.String(), "  days (integer from 1 to 90)\n  [30]> ")
 }
 
-// The answers to several questions are kept until the last one, and a person who leaves before is told so.
+// The answers to several questions are kept until the last one, and a person who leaves before
+// is told so.
 func TestAnswersToSeveralQuestionsAreSentTogether(t *testing.T) {
 	s := &scriptedServer{calls: []scriptedCall{{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, succeeded)}}}}
 	for _, id := range []string{"q1", "q2", "q3"} {

@@ -33,7 +33,8 @@ func (n QuestionName) resumeArgs() []string {
 	return args
 }
 
-// answerCommand returns the command that asks for the answer to a question. It never proposes an answer.
+// answerCommand returns the command that asks for the answer to a question. It never proposes
+// an answer.
 func (s *Session) answerCommand(name QuestionName) string {
 	return s.Invocation.CommandLine(name.resumeArgs()...)
 }

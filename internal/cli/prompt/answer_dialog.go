@@ -99,7 +99,8 @@ func (d *answerDialog) askAgain(wrong []runtime.Violation) []int {
 	return which
 }
 
-// restoreFormer gives a field the value that it had before a refused one, with which the editor begins.
+// restoreFormer gives a field the value that it had before a refused one, with which the
+// editor begins.
 func (d *answerDialog) restoreFormer(i int) {
 	refused := d.list[i].value
 	if value, ok := d.former[i]; ok && refused != "" {

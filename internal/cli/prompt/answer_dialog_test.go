@@ -43,7 +43,8 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"the rest left out":            {refundSchema, "1\n:done\n\nSecond paragraph\ny\n", `{"decision":"approved","share":100}`, []string{"  your answer\n    decision  approved\n    share     100\n  send it? [y/n]   y, n or :quit\n"}},
 		"a default that is wrong": {
 			`{"type":"object","required":["a"],"properties":{"a":{"type":"string"},"n":{"type":"integer","maximum":3,"default":4}}}`,
-			"x\n:done\n3\ny\n", `{"a":"x","n":3}`, []string{"  4 is more than 3\n"},
+			"x\n:done\n3\ny\n", `{"a":"x","n":3}`,
+			[]string{"  4 is more than 3\n"},
 		},
 		"a default left out": {refundSchema, "1\n\n:skip\n:done\ny\n", `{"decision":"approved"}`, nil},
 		"a field that another demands": {

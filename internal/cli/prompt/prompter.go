@@ -41,8 +41,8 @@ func NewPrompter(p *output.Printer, from output.IO) *Prompter {
 	return &Prompter{Printer: p, in: bufio.NewReader(from.In), edit: from.Edit, readHidden: from.ReadHidden, schemas: schema.New(schema.Limits{})}
 }
 
-// AskOneOf is AskInterrupt for one of several questions whose answers are sent together. at is from 1 on.
-// Errors: those of ReadAnswer.
+// AskOneOf is AskInterrupt for one of several questions whose answers are sent together. at is
+// from 1 on. Errors: those of ReadAnswer.
 func (p *Prompter) AskOneOf(ctx context.Context, q *graphdv1.Interrupt, at, count int) (string, error) {
 	if count > 1 {
 		p.at, p.count = at, count
@@ -159,7 +159,8 @@ func (p *Prompter) confirmSending(ctx context.Context, answer string) (bool, err
 	return p.askConfirmation(ctx, "  send "+shown+"? [y/n] ")
 }
 
-// confirmShown asks whether to send an answer that was shown, or to keep it until the others are there.
+// confirmShown asks whether to send an answer that was shown, or to keep it until the others
+// are there.
 func (p *Prompter) confirmShown(ctx context.Context) (bool, error) {
 	switch {
 	case p.at < p.count:
