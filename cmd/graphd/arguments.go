@@ -22,10 +22,18 @@ func argsBetween(least int, names ...string) cobra.PositionalArgs {
 				WithHint("%s", cmd.UseLine())
 		case len(args) > len(names):
 			return exit.Usagef("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)]).
-				WithHint("%s; quote JSON with single quotes", cmd.UseLine())
+				WithHint("%s; %s", cmd.UseLine(), quotingHint(names))
 		}
 		return nil
 	}
+}
+
+// quotingHint says what to quote when the shell has made several arguments of one.
+func quotingHint(names []string) string {
+	if slices.Contains(names, "TEXT") {
+		return "quote the text"
+	}
+	return "quote JSON with single quotes"
 }
 
 // refuseArgs refuses arguments of a command that only has subcommands.

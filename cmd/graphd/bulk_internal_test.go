@@ -260,7 +260,7 @@ func TestBulkAnswerInTheTerminal(t *testing.T) {
 	require.Contains(t, command("", false, "--value", `"yes"`).err, "13 questions are selected; give --yes")
 	require.Contains(t, command("", false).err, "give --value or --dismiss")
 	refused := command("n\n", true, "--value", `"yes"`)
-	require.Contains(t, refused.out, "and 3 more")
+	require.Contains(t, refused.out, "and 3 more\n13 questions\nthe answer does not fit 1 of them\n")
 	require.NotZero(t, refused.code)
 	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_OPEN, b.question(t, "plain-0").GetState())
 

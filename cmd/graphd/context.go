@@ -87,7 +87,7 @@ func (c *contextCommands) editContexts(ctx context.Context, name string, change 
 func (c *contextCommands) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the contexts; * marks the current one",
+		Short: "List the contexts; * marks the current one, or that of GRAPHD_CONTEXT",
 		Args:  exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			out, err := c.to()
@@ -98,6 +98,7 @@ func (c *contextCommands) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			list.Current = cmp.Or(c.at.getenv("GRAPHD_CONTEXT"), list.Current)
 			return printContexts(out, list.ListEntries())
 		},
 	}

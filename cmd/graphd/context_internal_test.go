@@ -190,6 +190,11 @@ func TestContextsAreAddedListedAndRemoved(t *testing.T) {
 	r := requireDone(t, call.runCommand(t, "context", "list"))
 	require.Regexp(t, `(?m)^ +prod +graphd\.example:7700 +acme +yes +yes$`, r.out)
 	require.Regexp(t, `(?m)^\* +dev +localhost:7700 +- +- +-$`, r.out)
+	call.env["GRAPHD_CONTEXT"] = "prod"
+	r = requireDone(t, call.runCommand(t, "context", "list"))
+	require.Regexp(t, `(?m)^\* +prod `, r.out)
+	require.Regexp(t, `(?m)^ +dev `, r.out)
+	delete(call.env, "GRAPHD_CONTEXT")
 	for _, args := range [][]string{{"list"}, {"list", "-o", "json"}, {"list", "-o", "jsonl"}, {"show", "prod"}, {"show", "prod", "-o", "json"}} {
 		r = requireDone(t, call.runCommand(t, append([]string{"context"}, args...)...))
 		require.NotContains(t, r.out+r.err, "t0-ken")

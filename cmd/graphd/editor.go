@@ -24,7 +24,7 @@ func (e *editor) editText(ctx context.Context, text string) (string, error) {
 		command = os.Getenv("EDITOR")
 	}
 	if command == "" {
-		return "", errors.New("$VISUAL and $EDITOR name no editor")
+		return "", errors.New("$VISUAL and $EDITOR name no editor; leave with :quit, and type for example: export EDITOR=nano")
 	}
 	dir, err := os.MkdirTemp("", "graphd-edit-")
 	if err != nil {

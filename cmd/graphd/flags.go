@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/graphd-dev/graphd/internal/cli/argument"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
@@ -28,6 +31,30 @@ func flagHint(cmd *cobra.Command, err error) string {
 	cmd.Flags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
 	return strings.Replace(strings.TrimPrefix(graph.Suggest("--"+name, known), "; "), "?;", "?", 1)
+}
+
+// daysValue is the value of a flag: a duration of more than 0, also in days, like 3d.
+type daysValue time.Duration
+
+// String is empty without a value: the help shows no default then.
+func (d *daysValue) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+// Type names the value in the help.
+func (*daysValue) Type() string { return "duration" }
+
+// Set reads the value.
+func (d *daysValue) Set(text string) error {
+	parsed, err := argument.ParseDays("", text)
+	if err != nil {
+		return errors.New("want more than 0, like 2h or 3d")
+	}
+	*d = daysValue(parsed)
+	return nil
 }
 
 // asUsageError turns an error into a usage error.

@@ -18,7 +18,7 @@ columns are whole. Standard error says how many questions there are. WHO says wh
 answer, DUE when its next step or its end comes, and VOTES how many agree of those that must. The beginning of an ID is
 enough where a command takes one.`,
 		Example: `  graphd inbox                                # all that you may see
-  graphd inbox --mine --sort due              # for you, your groups, or taken by you; what is due next comes first
+  graphd inbox --mine --sort due              # for you, your groups, or taken by you, if due at a time; what is due next first
   graphd inbox --group finance --due 2h       # of a group, and due within two hours
   graphd inbox --priority urgent --limit 20   # the oldest 20 that are urgent
   graphd inbox --graph refund -o json         # of a graph, for programs

@@ -100,7 +100,8 @@ func TestInboxFiltersByItsFlags(t *testing.T) {
 		{"ana", "--priority normal --graph refund", "refund-1 refund-2 refund-3", "3 open questions"},
 		{"ana", "--claimed-by dora", "refund-2", "1 open question"},
 		{"dora", "--mine --claimed-by dora", "refund-2", "1 open question"},
-		{"ana", "--sort due", "pay-1 pay-2", "2 open questions"},
+		{"ana", "--sort due", "pay-1 pay-2", "2 open questions with a due time; others are listed without --sort due"},
+		{"ana", "--sort due --due 2h", "pay-1 pay-2", "2 open questions with a due time"},
 		{"ana", "--sort created", "refund-1 refund-2 refund-3 pay-1 pay-2", "5 open questions"},
 		{"ana", "--limit 2", "refund-1 refund-2", "2 of 5 open questions"},
 		{"ana", "--limit 5", "refund-1 refund-2 refund-3 pay-1 pay-2", "5 open questions"},
@@ -108,7 +109,7 @@ func TestInboxFiltersByItsFlags(t *testing.T) {
 		{"ana", "--group finance --graph refund -n 1", "refund-1", "1 of at most 3 open questions"},
 		{"ana", "--priority normal --graph refund -n 1", "refund-1", "1 of at most 3 open questions"},
 		{"ana", "--due 2h --limit 1", "pay-1", "1 of at most 5 open questions"},
-		{"ana", "--sort due --limit 1", "pay-1", "1 of at most 5 open questions"},
+		{"ana", "--sort due --limit 1", "pay-1", "1 of at most 5 open questions with a due time; others are listed without --sort due"},
 		{"ben", "--mine --limit 1", "refund-1", "1 of at most 5 open questions"},
 	} {
 		t.Run(test.caller+" "+test.flags, func(t *testing.T) {
@@ -136,6 +137,8 @@ func TestInboxFlagsJoinTheFilter(t *testing.T) {
 	r = c.run("ana", "inbox", "--group", `a"b\c`)
 	require.Zero(t, r.code, r.err)
 	require.Contains(t, r.out, "no open questions")
+	r = c.run("ana", "inbox", "--graph", "refund", "--sort", "due")
+	require.Equal(t, "no open questions with a due time; others are listed without --sort due\n", r.out)
 	r = c.run("ana", "inbox", "--group", "staff", "-o", "jsonl")
 	require.Equal(t, 2, strings.Count(r.out, "\n"), "programs get the questions of the flags: %s", r.out)
 	require.Empty(t, r.err)
@@ -171,7 +174,7 @@ func TestInboxShowsAllOfAQuestion(t *testing.T) {
 		"\n  while nobody decides\n    in 30 m  reminds all who may answer\n    in 1 h   goes to leads, urgent from then on\n" +
 			"    in 3 h   expires, and the answer is {\"decision\":\"refuse\"}\n",
 		"\n  trail\n    ", "  asked\n        for  2 of members of staff\n", "  voted by ben  {\"decision\":\"pay\"}\n",
-		"\ngraphd resume pay-1 --answer '",
+		"\ngraphd resume pay-1 --server ",
 	} {
 		require.Contains(t, r.out, part)
 	}

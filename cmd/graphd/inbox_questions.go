@@ -38,12 +38,12 @@ question; graphd inbox trail -o json prints what happened to it.`
 }
 
 func (p *program) inboxTakeCommand() *cobra.Command {
-	var duration time.Duration
+	var duration daysValue
 	cmd := p.questionCommand("take THREAD", "Take a question: others see that you look after it",
 		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
-			return s.TakeQuestion(cmd.Context(), name, duration)
+			return s.TakeQuestion(cmd.Context(), name, time.Duration(duration))
 		})
-	cmd.Flags().DurationVar(&duration, "for", 0, "how long; then the question is free again (default 15m)")
+	cmd.Flags().Var(&duration, "for", "how long, like 2h or 3d; then the question is free again (default 15m)")
 	return cmd
 }
 
@@ -98,16 +98,16 @@ func (p *program) inboxAssignCommand() *cobra.Command {
 }
 
 func (p *program) inboxExtendCommand() *cobra.Command {
-	var by time.Duration
+	var by daysValue
 	var never bool
 	cmd := p.questionCommand("extend THREAD", "Change when a question expires",
 		func(cmd *cobra.Command, s *cli.Session, name cli.QuestionName, _ []string) error {
-			if (by > 0) == never || by < 0 {
+			if (by > 0) == never {
 				return exit.Usagef("%s: give --to or --never", cmd.CommandPath()).WithHint("%s --to 2h", cmd.CommandPath()+" "+name.Thread)
 			}
-			return s.ExtendQuestion(cmd.Context(), name, by)
+			return s.ExtendQuestion(cmd.Context(), name, time.Duration(by))
 		})
-	cmd.Flags().DurationVar(&by, "to", 0, "so long from now, like 2h")
+	cmd.Flags().Var(&by, "to", "so long from now, like 2h or 3d")
 	cmd.Flags().BoolVar(&never, "never", false, "it never expires")
 	return cmd
 }

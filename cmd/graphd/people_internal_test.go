@@ -277,11 +277,15 @@ func TestPeopleInTheTerminal(t *testing.T) {
 	require.NotZero(t, refused.code)
 	require.Contains(t, refused.err, "is claimed by ana until ")
 	require.Contains(t, must("ben", "inbox", "comment", "order-7", "is it\x1b[31m the right order?"), "| is it")
+	require.Contains(t, run("ben", "inbox", "comment", "order-7", "which", "class?").err, "; quote the text\n")
 	require.Contains(t, must("ana", "inbox", "give", "order-7", "--note", "on leave"), "not claimed")
-	require.Contains(t, must("ana", "inbox", "delegate", "order-7", "ben", "--note", "until Monday"), "assigned to ben")
-	must("dora", "inbox", "take", "order-7")
+	require.Contains(t, must("ana", "inbox", "delegate", "order-7", "ben", "--note", "until Monday"),
+		"assigned to ben; the question takes no delegates: ben may answer only as one of these (members of finance), and you may still answer\n")
+	must("dora", "inbox", "take", "order-7", "--for", "1d")
 	require.Contains(t, must("eva", "inbox", "give", "order-7", "--force"), "not claimed")
 	require.Contains(t, must("eva", "inbox", "assign", "order-7", "dora", "ben"), "assigned to dora, ben")
+	require.Contains(t, must("eva", "inbox", "extend", "order-7", "--to", "2d"), "expires ")
+	require.Contains(t, run("eva", "inbox", "extend", "order-7", "--to", "soon").err, "want more than 0, like 2h or 3d")
 	require.Contains(t, must("eva", "inbox", "extend", "order-7", "--to", "48h"), "expires ")
 	require.Contains(t, run("eva", "inbox", "extend", "order-7").err, "give --to or --never")
 	require.Equal(t, exit.CodeWaiting, run("ben", "resume", "order-7", "--value", `"yes"`).code, "it still waits for a person")
@@ -291,13 +295,20 @@ func TestPeopleInTheTerminal(t *testing.T) {
 	for _, line := range []string{
 		"asked", "for  2 of members of finance", "claimed by ana", "commented by ben", "| is it\\u{1b}[31m the right order?", "released by ana",
 		"| on leave", "delegated by ana", "claimed by dora", "what  claimed_by", "changed by eva", "what  assignees\n    assignees  dora, ben", "what  expire_time", `voted by ben  "yes"`, `answered by dora  "yes"`, "used",
-		"13 entries, each follows the one before; the digest of the last is ",
+		"14 entries, each follows the one before; the digest of the last is ",
 	} {
 		require.Contains(t, out, line)
 	}
 	require.NotContains(t, out, "\x1b[31m", "a comment can't color the terminal")
 	require.Contains(t, must("carl", "inbox", "trail", "order-7", "-o", "json"), `"kind": "TRAIL_KIND_RELEASED"`)
-	require.Contains(t, run("ana", "inbox", "take", "order-7").err, "has no such question")
+	for _, args := range [][]string{{"take", "order-7"}, {"comment", "order-7", "hm"}, {"link", "order-7"}} {
+		refused := run("ana", append([]string{"inbox"}, args...)...).err
+		require.Contains(t, refused, `the question of thread "order-7" is answered already, by dora`)
+		require.Contains(t, refused, "hint: graphd inbox show order-7 ")
+	}
+	refused = run("ana", "resume", "order-7")
+	require.Contains(t, refused.err, "THREAD_NOT_INTERRUPTED")
+	require.Contains(t, refused.err, "graphd inbox show order-7 ")
 	require.Contains(t, run("ana", "inbox", "take", "order-8").err, "order-8")
 	require.Contains(t, run("ana", "inbox", "take", "order-7", "--interrupt", id).err, "was answered already by dora")
 }

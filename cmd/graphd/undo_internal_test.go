@@ -56,6 +56,17 @@ func TestAnAnswerIsUndone(t *testing.T) {
 	require.Equal(t, q.GetResponseTime().AsTime().Add(time.Hour), q.GetEffectiveTime().AsTime())
 	require.NotContains(t, run("ben", "inbox", "--thread", "t").out, "Delete prod?", "nobody has to answer it")
 
+	for _, isTerminal := range []bool{false, true} {
+		s.commands.isTerminal = isTerminal
+		for _, which := range [][]string{nil, {"--interrupt", q.GetInterruptId()[:8]}} {
+			waits := run("ben", append([]string{"resume", "t"}, which...)...)
+			require.Zero(t, waits.code, waits.err)
+			require.Regexp(t, `^answered by ana, takes effect at 20.*; take it back with graphd inbox undo t `, waits.out)
+		}
+	}
+	s.commands.isTerminal = false
+	require.Regexp(t, `  in effect  20.* \(in 1 h\); until then graphd inbox undo t takes the answer back\n`, run("ben", "inbox", "show", "t").out)
+
 	require.Contains(t, run("ben", "inbox", "undo", "t").err, "only who has answered may take the answer back")
 	require.Contains(t, run("ana", "inbox", "--thread", "t", "--filter", `state = "*"`).out, "until then graphd inbox undo t takes the answer back")
 	undone := run("ana", "inbox", "undo", "t", "--note", "the wrong one")

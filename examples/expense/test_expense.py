@@ -104,6 +104,8 @@ def test_an_answer_is_taken_back(open_office: Open) -> None:
     hand_in(people["eva"], "train", 240)
     answer(people["tom"], "train", {"decision": "rejected"}, 0, "--detach")
     assert people["tom"].question("train")["state"] == "INTERRUPT_STATE_ANSWERED"
+    assert "answered by tom, takes effect at " in people["tom"]("resume", "train")
+    assert "is answered already, by tom" in people["tom"]("inbox", "take", "train", code=2)
     assert "rule: responder" in people["ana"]("inbox", "undo", "train", code=1)
     assert "open again" in people["tom"]("inbox", "undo", "train", "--note", "the wrong one")
     assert people["tom"].question("train")["state"] == "INTERRUPT_STATE_OPEN"
@@ -120,6 +122,13 @@ def test_people_need_no_json(open_office: Open) -> None:
     shown = people["ben"].types("resume", "large", lines=["2", ":done", "n", "approved", "6600", "14", "y"])
     assert "    account          6600\n" in shown
     assert "paid within 14 days from account 6600." in shown
+
+
+def test_the_rest_of_the_fields_keep_their_defaults(open_office: Open) -> None:
+    people = open_office(undo="0s")
+    hand_in(people["eva"], "train", 240)
+    shown = people["tom"].types("resume", "train", lines=["1", ":done", "y"])
+    assert "    pay_within_days  30\n" in shown and "paid within 30 days" in shown
 
 
 def test_an_expense_goes_to_the_board(open_office: Open) -> None:

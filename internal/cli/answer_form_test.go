@@ -9,7 +9,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
-	"github.com/graphd-dev/graphd/internal/cli/shell"
+	"github.com/graphd-dev/graphd/internal/cli/form"
 )
 
 // The description of a question's schema, and the answer that can be pasted.
@@ -49,7 +49,8 @@ func TestAQuestionOffersAnAnswerThatFits(t *testing.T) {
 		c, out := newSession(t, s, "")
 		require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Run(t.Context(), cli.RunOptions{Graph: "g"})))
 		require.Contains(t, out.String(), "    answer  "+want.describe+"\n")
-		require.Contains(t, out.String(), " --value "+shell.QuoteCommand(want.example)+"\n", schema)
+		require.Contains(t, out.String(), "\n  graphd resume t1\n", "no answer is proposed")
+		require.Equal(t, want.example, form.ParseSchema(schema).ExampleText(), schema)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/prompt"
 	"github.com/graphd-dev/graphd/internal/cli/report"
 	"github.com/graphd-dev/graphd/internal/cli/stream"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/schema"
 )
 
 // BulkOptions are the flags of `inbox answer`.
@@ -55,59 +57,85 @@ func (s *Session) AnswerQuestions(ctx context.Context, o BulkOptions) error {
 		}
 		req.Outcome = &graphdv1.AnswerInterruptsRequest_Value{Value: value}
 	}
-	targets, preview, err := s.selectAnswers(ctx, o.Filter)
+	selected, err := s.selectAnswers(ctx, o.Filter, req.GetValue().GetJson())
 	if err != nil {
 		return err
 	}
-	if err := s.confirmAnswers(ctx, len(targets), preview, o); err != nil || len(targets) == 0 {
+	if err := s.confirmAnswers(ctx, selected, o); err != nil || len(selected.targets) == 0 {
 		return err
 	}
-	return s.sendAnswers(ctx, req, targets)
+	return s.sendAnswers(ctx, req, selected.targets)
 }
 
-// selectAnswers lists the open questions that a filter selects. It returns their names, and
-// the first questions to show.
-func (s *Session) selectAnswers(
-	ctx context.Context, filter string,
-) (targets []*graphdv1.AnswerInterruptsRequest_Target, preview []*graphdv1.Interrupt, err error) {
-	_, err = client.CollectPages(0, func(token string, size int32) ([]struct{}, string, error) {
+// bulkSelection is the open questions that a filter selects.
+type bulkSelection struct {
+	targets []*graphdv1.AnswerInterruptsRequest_Target
+	preview []*graphdv1.Interrupt // the first ones, to show
+	misfits int                   // questions whose schemas refuse the value
+}
+
+// selectAnswers lists the open questions that a filter selects. value is the answer, "" for a
+// dismissal.
+func (s *Session) selectAnswers(ctx context.Context, filter, value string) (*bulkSelection, error) {
+	selected, schemas := &bulkSelection{}, schema.New(schema.Limits{})
+	_, err := client.CollectPages(0, func(token string, size int32) ([]struct{}, string, error) {
 		resp, err := s.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: filter, PageSize: size, PageToken: token})
 		if err != nil {
 			return nil, "", err
 		}
 		for _, q := range form.WithoutBreakpoints(resp.GetInterrupts()) {
-			targets = append(targets, &graphdv1.AnswerInterruptsRequest_Target{ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), Seen: q.GetSeen()})
-			if len(preview) < previewedQuestions {
-				preview = append(preview, q)
+			selected.targets = append(selected.targets, &graphdv1.AnswerInterruptsRequest_Target{
+				ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId(), Seen: q.GetSeen(),
+			})
+			if len(selected.preview) < previewedQuestions {
+				selected.preview = append(selected.preview, q)
+			}
+			if isMisfit(ctx, schemas, q, value) {
+				selected.misfits++
 			}
 		}
-		if len(targets) > maxBulkAnswers {
+		if len(selected.targets) > maxBulkAnswers {
 			return nil, "", exit.Usagef("more than %d questions are selected; narrow --filter", maxBulkAnswers)
 		}
 		return nil, resp.GetNextPageToken(), nil
 	})
-	return targets, preview, err
+	return selected, err
+}
+
+// isMisfit reports whether the schema of a question refuses an answer. The server decides
+// where it can't be told here.
+func isMisfit(ctx context.Context, schemas *schema.Checker, q *graphdv1.Interrupt, value string) bool {
+	wanted := q.GetResponseSchema().GetJson()
+	if value == "" || wanted == "" {
+		return false
+	}
+	wrong, err := schemas.Check(ctx, payload.JSON(wanted), payload.JSON(value))
+	return err == nil && len(wrong) > 0
 }
 
 // confirmAnswers shows what is about to be answered, and asks for a yes.
-func (s *Session) confirmAnswers(ctx context.Context, count int, preview []*graphdv1.Interrupt, o BulkOptions) error {
+func (s *Session) confirmAnswers(ctx context.Context, selected *bulkSelection, o BulkOptions) error {
+	count := len(selected.targets)
 	if s.Format != output.Text {
 		if !o.Yes && count > 0 {
 			return exit.Usagef("%d questions are selected; give --yes to answer them", count)
 		}
 		return nil
 	}
-	p := s.NewPrinter()
 	if count == 0 {
-		p.PrintLine("%s", p.Colorize(output.Dim, "no open questions"))
-		return p.WriteError()
+		return s.printNoQuestions("no open questions")
 	}
+	p := s.NewPrinter()
 	now := time.Now()
-	for _, q := range preview {
-		p.PrintLine("%s  %s  %s  %s", p.Colorize(output.Yellow, q.GetThreadId()), q.GetGraph(), output.FormatAge(q.GetCreateTime(), now)+" ago", q.GetMessage())
+	for _, q := range selected.preview {
+		p.PrintLine("%s  %s  %s  %s", p.Colorize(output.Yellow, q.GetThreadId()), q.GetGraph(), output.FormatAge(q.GetCreateTime(), now)+" ago", output.TitleOf(q))
 	}
-	if n := count - len(preview); n > 0 {
+	if n := count - len(selected.preview); n > 0 {
 		p.PrintLine("and %d more", n)
+	}
+	p.PrintLine("%d question%s", count, plural(count))
+	if n := selected.misfits; n > 0 {
+		p.PrintLine("the answer does not fit %d of them", n)
 	}
 	if err := p.WriteError(); err != nil || o.Yes {
 		return err

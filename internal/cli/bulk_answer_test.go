@@ -26,6 +26,16 @@ func (s *scriptedServer) AnswerInterrupts(r *graphdv1.AnswerInterruptsRequest, w
 	return nil
 }
 
+// The questions are shown as in the table of the inbox.
+func TestABulkAnswerShowsFirstLines(t *testing.T) {
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{{InterruptId: "q1", ThreadId: "t1", Message: "# Pay?\n\nAt once."}}}
+	c, out := newSession(t, s, "")
+	require.NoError(t, c.AnswerQuestions(t.Context(), cli.BulkOptions{Value: "true", Yes: true}))
+	require.Contains(t, out.String(), " ago  Pay?\n1 question\n")
+	require.NotContains(t, out.String(), "At once")
+	require.NotContains(t, out.String(), "does not fit")
+}
+
 // After a break only the questions without an outcome are sent again, with the same id.
 func TestABrokenBulkAnswerGoesOnWhereItStopped(t *testing.T) {
 	s := &scriptedServer{}

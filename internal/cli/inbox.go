@@ -46,7 +46,9 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	switch {
 	case s.Format != output.Text:
 		return output.ShowList(&s.Output, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
-	case o.Thread != "" || len(all) == 0:
+	case len(all) == 0:
+		return s.printNoQuestions("no open questions" + noteDue(o))
+	case o.Thread != "":
 		return s.printInterrupts(ctx, all)
 	}
 	p := s.NewPrinter()
@@ -54,8 +56,20 @@ func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	if err := p.WriteError(); err != nil {
 		return err
 	}
-	s.PrintNote("%s", s.describeCount(ctx, len(all), more, o.Filter, query))
+	s.PrintNote("%s%s", s.describeCount(ctx, len(all), more, o.Filter, query), noteDue(o))
 	return nil
+}
+
+// noteDue says which questions --sort due leaves out, "" when it is not given. --due leaves
+// them out too.
+func noteDue(o InboxOptions) string {
+	switch {
+	case o.Sort != argument.SortDue:
+		return ""
+	case o.Due != "":
+		return " with a due time"
+	}
+	return " with a due time; others are listed without --sort due"
 }
 
 // listInbox lists the questions of a filter, and reports whether there may be more than the
@@ -117,13 +131,15 @@ func hintNames(names []string) string {
 	return text
 }
 
+func (s *Session) printNoQuestions(text string) error {
+	p := s.NewPrinter()
+	p.PrintLine("%s", p.Colorize(output.Dim, text))
+	return p.WriteError()
+}
+
 // printInterrupts prints questions, and with each open one the command that answers it.
 func (s *Session) printInterrupts(ctx context.Context, all []*graphdv1.Interrupt) error {
 	p := s.NewPrinter()
-	if len(all) == 0 {
-		p.PrintLine("%s", p.Colorize(output.Dim, "no open questions"))
-		return p.WriteError()
-	}
 	p.RecordReplaced(s.FetchReplaced(ctx, all)...)
 	now := time.Now()
 	for _, q := range all {
@@ -135,7 +151,7 @@ func (s *Session) printInterrupts(ctx context.Context, all []*graphdv1.Interrupt
 			if len(all) > 1 {
 				name.Interrupt = q.GetInterruptId()
 			}
-			p.PrintLine("    %s", p.Colorize(output.Dim, s.answerCommand(q, name)))
+			p.PrintLine("    %s", p.Colorize(output.Dim, s.answerCommand(name)))
 		}
 	}
 	return p.WriteError()

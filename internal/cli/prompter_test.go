@@ -79,6 +79,57 @@ func TestATerminalIsAskedForOneQuestion(t *testing.T) {
 	require.ErrorContains(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Interrupt: "q3"}), "the server said no")
 }
 
+// On a narrow terminal the question and the prompts are broken at spaces.
+func TestNarrowTerminalsBreakAtSpaces(t *testing.T) {
+	q := newInterrupt()
+	q.Message = "Refund the answer to order eighty-eight?"
+	q.ResponseSchema = newPayload(`{"type":"object","required":["days"],"properties":{"days":{"type":"integer","minimum":1,"maximum":90,"default":30,
+		"description":"In how many days the answer to the refund is paid"}}}`)
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{q}}
+	c, out := newSession(t, s, ":quit\n")
+	c.IsTerminal, c.Columns = true, 40
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})))
+	for _, lines := range []string{
+		"  review asks (approval): Refund the\n  answer to order eighty-eight?\n",
+		"  In how many days the answer to the\n  refund is paid\n", "  days (integer from 1 to 90) [30]> ",
+	} {
+		require.Contains(t, out.String(), lines)
+	}
+	c, out = newSession(t, s, ":quit\n")
+	c.IsTerminal, c.Columns = true, 30
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})))
+	require.Contains(t, out.String(), "  days (integer from 1 to 90)\n  [30]> ")
+}
+
+// The answers to several questions are kept until the last one, and a person who leaves before
+// is told so.
+func TestAnswersToSeveralQuestionsAreSentTogether(t *testing.T) {
+	s := &scriptedServer{calls: []scriptedCall{{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, succeeded)}}}}
+	for _, id := range []string{"q1", "q2", "q3"} {
+		q := newInterrupt()
+		q.InterruptId = id
+		s.interrupts = append(s.interrupts, q)
+	}
+	s.interrupts[1].ResponseSchema = newPayload(`{"type":"string"}`)
+	c, out := newSession(t, s, "1\n:done\ny\nfine\ny\n:quit\n")
+	c.IsTerminal = true
+	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})))
+	require.Empty(t, s.resumes)
+	for _, words := range []string{
+		"question 1 of 3\n", "question 3 of 3\n", "  keep it? [y/n] ", `  keep "fine"? [y/n] `,
+		"nothing was sent: 2 answers were kept, and the questions of a thread are answered together; to answer one alone: graphd resume t1 --interrupt ID\n",
+	} {
+		require.Contains(t, out.String(), words)
+	}
+
+	c, out = newSession(t, s, "1\n:done\ny\nfine\ny\n1\n:done\ny\n")
+	c.IsTerminal = true
+	require.NoError(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"}))
+	require.Len(t, s.resumes[0].GetResume().GetResponses(), 3)
+	require.Contains(t, out.String(), "  send all 3? [y/n] ")
+	require.NotContains(t, out.String(), "nothing was sent")
+}
+
 // A person who has voted sees that the vote is stored, and what is missing.
 func TestAVoteIsConfirmed(t *testing.T) {
 	q := newInterrupt()
@@ -92,8 +143,7 @@ func TestAVoteIsConfirmed(t *testing.T) {
 		{Principal: "ben\x1b", Value: newPayload(`{"decision":"approved","note":"hm"}`), Agrees: true},
 	}
 	require.Equal(t, exit.CodeWaiting, exit.CodeOf(c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1", Value: `{"decision":"approved"}`})))
-	require.Contains(t, out.String(), "review: voted by ana, ben\\u{1b}, for different answers; 1 of 2 agree\nwaiting for a person; go on with\n"+
-		`  graphd resume t1 --value '{"decision":"approved"}'`)
+	require.Contains(t, out.String(), "review: voted by ana, ben\\u{1b}, for different answers; 1 of 2 agree\nwaiting for a person; go on with\n  graphd resume t1\n")
 }
 
 func TestWithoutATerminalNobodyIsAsked(t *testing.T) {

@@ -33,13 +33,10 @@ func (n QuestionName) resumeArgs() []string {
 	return args
 }
 
-// answerCommand returns the command that answers a question: at a terminal the one that asks
-// for the answer, elsewhere one with an answer that fits.
-func (s *Session) answerCommand(q *graphdv1.Interrupt, name QuestionName) string {
-	if s.IsTerminal {
-		return s.Invocation.CommandLine(name.resumeArgs()...)
-	}
-	return s.Invocation.CommandLine(form.ResumeArgsFor(q)...)
+// answerCommand returns the command that asks for the answer to a question. It never proposes
+// an answer.
+func (s *Session) answerCommand(name QuestionName) string {
+	return s.Invocation.CommandLine(name.resumeArgs()...)
 }
 
 // findQuestion finds the question that is named. Without a name it is the only open one of
@@ -68,11 +65,35 @@ func (s *Session) findQuestion(ctx context.Context, name QuestionName, closedToo
 	case 1:
 		return asked[0], nil
 	case 0:
-		return nil, exit.Usagef("thread %q has no such question", name.Thread).WithHint("%s", s.Invocation.CommandLine("inbox"))
+		return nil, s.explainNoQuestion(ctx, name.Thread)
 	default:
 		return nil, exit.Usagef("thread %q has %d open questions: %s", name.Thread, len(asked), strings.Join(listIDs(asked), ", ")).
 			WithHint("name one with --interrupt ID")
 	}
+}
+
+// explainNoQuestion says that a thread has no open question, and what became of the last one.
+func (s *Session) explainNoQuestion(ctx context.Context, thread string) error {
+	all, err := s.listQuestions(ctx, thread, `state = "*"`)
+	all = form.WithoutBreakpoints(all)
+	if err != nil || len(all) == 0 {
+		return exit.Usagef("thread %q has no open question", thread).WithHint("%s", s.Invocation.CommandLine("inbox"))
+	}
+	return exit.Usagef("the question of thread %q is %s", thread, describeClosed(all[len(all)-1])).
+		WithHint("%s", s.Invocation.CommandLine("inbox", "show", thread))
+}
+
+// describeClosed says how a question was decided: "answered already, by ben".
+func describeClosed(q *graphdv1.Interrupt) string {
+	what := output.InterruptStateName(q)
+	if what == "consumed" {
+		what = "answered"
+	}
+	what += " already"
+	if q.GetResponder() != "" {
+		what += ", by " + q.GetResponder()
+	}
+	return what
 }
 
 // findQuestionByID finds a question by its id, or by the beginning of it.
@@ -164,13 +185,26 @@ func (s *Session) DelegateQuestion(ctx context.Context, name QuestionName, to, n
 	if err != nil {
 		return err
 	}
-	what := "assigned to " + to
-	for _, d := range handed.GetDelegations() {
+	return s.showChanged(handed, describeHandedOver(handed, to))
+}
+
+// describeHandedOver says what a person may do whom a question was handed to.
+func describeHandedOver(q *graphdv1.Interrupt, to string) string {
+	for _, d := range q.GetDelegations() {
 		if d.GetTo() == to {
-			what = to + " answers in the place of " + d.GetFrom()
+			return to + " answers in the place of " + d.GetFrom()
 		}
 	}
-	return s.showChanged(handed, what)
+	what := "assigned to " + to
+	people := q.GetPeople()
+	switch audience := output.DescribeAudience(people); {
+	case people.GetDelegable():
+		return what // a place that was taken back
+	case audience == "" || slices.Contains(people.GetUsers(), to):
+		return what + "; the question takes no delegates: you may still answer"
+	default:
+		return what + "; the question takes no delegates: " + to + " may answer only as one of these (" + audience + "), and you may still answer"
+	}
 }
 
 // CommentQuestion adds a comment to a question. Errors: those of findQuestion, gRPC

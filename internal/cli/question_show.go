@@ -28,7 +28,7 @@ func (s *Session) ShowQuestion(ctx context.Context, name QuestionName) error {
 	p.RecordReplaced(s.FetchReplaced(ctx, all)...)
 	p.PrintQuestion(q, entries, time.Now())
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-		p.PrintLine("%s", p.Colorize(output.Dim, s.answerCommand(q, name)))
+		p.PrintLine("%s", p.Colorize(output.Dim, s.answerCommand(name)))
 	}
 	return p.WriteError()
 }

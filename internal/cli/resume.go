@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -41,6 +42,11 @@ func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	isAsking := o.hasNoAnswer() && s.IsTerminal && s.Format == output.Text
 	if isAsking {
 		o.Interrupt = ""
+	}
+	if o.hasNoAnswer() && o.Update == "" && !o.Detach && s.Format == output.Text {
+		if isShown, err := s.showPending(ctx, asked); isShown || err != nil {
+			return err
+		}
 	}
 	spec, err := buildResumeSpec(s.In, o)
 	if err != nil {
@@ -199,10 +205,11 @@ func (s *Session) askAndResume(
 	ask.RecordReplaced(s.FetchReplaced(ctx, questions)...)
 	for {
 		spec.Responses = nil
-		for _, q := range form.WithoutBreakpoints(questions) {
-			text, err := ask.AskInterrupt(ctx, q)
+		asked := form.WithoutBreakpoints(questions)
+		for i, q := range asked {
+			text, err := ask.AskOneOf(ctx, q, i+1, len(asked))
 			if err != nil {
-				return s.endUnanswered(err, name)
+				return s.endUnanswered(err, name, i)
 			}
 			spec.Responses = append(spec.Responses, &graphdv1.InterruptResponse{
 				InterruptId: q.GetInterruptId(), Note: o.Note, Seen: q.GetSeen(),
@@ -226,13 +233,24 @@ func (s *Session) listAsked(ctx context.Context, name QuestionName) ([]*graphdv1
 	return []*graphdv1.Interrupt{q}, err
 }
 
-// endUnanswered ends a command whose question is still open.
-func (s *Session) endUnanswered(err error, name QuestionName) error {
+// endUnanswered ends a command whose questions are still open, though some answers were kept.
+func (s *Session) endUnanswered(err error, name QuestionName, kept int) error {
 	if !errors.Is(err, prompt.ErrNoAnswer) {
 		return err
+	}
+	if kept > 0 {
+		s.PrintNote("nothing was sent: %s kept, and the questions of a thread are answered together; to answer one alone: %s",
+			countAnswers(kept), s.Invocation.CommandLine("resume", name.Thread, "--interrupt", "ID"))
 	}
 	if err := s.newViewer().PrintResumeCommand(name.resumeArgs()); err != nil {
 		return err
 	}
 	return &exit.StatusError{Code: exit.CodeWaiting}
+}
+
+func countAnswers(n int) string {
+	if n == 1 {
+		return "1 answer was"
+	}
+	return strconv.Itoa(n) + " answers were"
 }

@@ -110,6 +110,17 @@ func (f Form) IsRefused(name string, values Values) bool {
 	})
 }
 
+// FormGiven returns the form that the values of others demand of a field that takes any value
+// by itself, and false if they demand none.
+func (f Form) FormGiven(name string, values Values) (Form, bool) {
+	for _, c := range f.cases {
+		if field := c.then.FieldNamed(name); c.isSole && values[c.field] == c.value && !field.IsAny() {
+			return field.Form, true
+		}
+	}
+	return Form{}, false
+}
+
 // IsAdded reports whether one of AddedFields may be there because of the values of others.
 func (f Form) IsAdded(name string, values Values) bool {
 	return f.hasCase(values, func(c formCase) bool {

@@ -2,6 +2,7 @@ package form
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +35,8 @@ func (f Form) FieldNamed(name string) Field {
 	return Field{Name: name}
 }
 
-// isAny reports whether the form knows nothing of the answer.
-func (f Form) isAny() bool {
+// IsAny reports whether the form knows nothing of the answer.
+func (f Form) IsAny() bool {
 	return f.isUnknown || len(f.choices) == 0 && f.typeText == "" && f.sample == "" && len(f.fields) == 0
 }
 
@@ -70,10 +71,10 @@ func (f Form) IsNumbered() bool {
 // isYesNo reports whether the answer is a boolean.
 func (f Form) isYesNo() bool { return slices.Equal(f.choices, []string{"true", "false"}) }
 
-// DescribeInput describes what a person may type: "1 approved, 2 rejected", "yes or no", "".
+// DescribeInput describes what a person may type: "1 approved, 2 rejected", "yes or no".
 func (f Form) DescribeInput() string {
 	text := f.describeOwnInput()
-	if f.isAlternative && text != "" && len(f.fields) == 0 {
+	if f.isAlternative && len(f.fields) == 0 {
 		text += ", or JSON"
 	}
 	return text
@@ -100,10 +101,8 @@ func (f Form) describeOwnInput() string {
 		return "JSON, like " + visible.JSON(f.sampleAnswer())
 	case f.typeText != "":
 		return f.typeText
-	case f.isUnknown:
-		return "JSON or text"
 	}
-	return ""
+	return "JSON or text"
 }
 
 // maxShownChoices is the number of choices that a prompt shows.
@@ -125,19 +124,33 @@ func (f Form) ParseInput(typed string) (string, error) {
 		return jsontext.QuoteString(typed), nil
 	case len(f.choices) > 0:
 		return f.parseChoice(typed)
-	case f.typeText == textType || f.isAny() && isJSON != nil:
+	case f.typeText == textType || f.IsAny() && isJSON != nil:
 		if _, ok := jsontext.UnquoteString(typed); ok {
 			return typed, nil
 		}
 		return jsontext.QuoteString(typed), nil
 	case f.element != nil && !strings.HasPrefix(typed, "["):
 		return f.parseList(typed)
-	case isJSON != nil && f.typeText != "" && f.typeText != listType:
+	case f.IsNumber() && !f.isOfNumberType(typed), isJSON != nil && f.typeText != "" && f.typeText != listType:
 		return "", fmt.Errorf("want %s", f.typeText)
 	case isJSON != nil:
 		return "", fmt.Errorf("not JSON: %w", isJSON)
 	}
 	return typed, nil
+}
+
+// isOfNumberType reports whether JSON text is a number, or an integer where the form wants one. The
+// schema decides about the rest.
+func (f Form) isOfNumberType(text string) bool {
+	text = strings.TrimSpace(text)
+	if jsontext.CheckValue(text) != nil || !strings.ContainsAny(text[:1], "-0123456789") {
+		return false
+	}
+	if !f.IsInteger() || !strings.ContainsAny(text, ".eE") {
+		return true
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	return err != nil || value == math.Trunc(value)
 }
 
 func (f Form) parseChoice(typed string) (string, error) {

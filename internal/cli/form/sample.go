@@ -30,7 +30,7 @@ func (f Form) sampleObject() string {
 
 // fieldSample returns an example of a field, and the fields that it makes required.
 func (f Form) fieldSample(field Field) (value string, then []Field) {
-	if field.isAny() {
+	if field.IsAny() {
 		return `"..."`, nil
 	}
 	for _, value := range field.choices {
@@ -51,7 +51,7 @@ func (f Form) fieldsDemandedBy(name, value string) []Field {
 		}
 		for _, name := range c.required {
 			field := c.then.FieldNamed(name)
-			if field.isAny() {
+			if field.IsAny() {
 				field = f.FieldNamed(name)
 			}
 			demanded = append(demanded, field)

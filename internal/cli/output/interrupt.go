@@ -26,7 +26,7 @@ func (p *Printer) PrintInterrupt(q *graphdv1.Interrupt) {
 	if first != "" || further != "" {
 		what += ": " + first
 	}
-	p.PrintLine("  %s%s", p.Colorize(Bold, nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode())), what)
+	p.printHeadline(nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()), what)
 	p.printMessageText("    ", further)
 	p.PrintLine("    %s  %s", p.Colorize(cyan, "id"), q.GetInterruptId())
 	p.printChangedParts(q)
@@ -154,6 +154,17 @@ func (p *Printer) PrintVoting(q *graphdv1.Interrupt) {
 	}
 	p.PrintLine("%s: voted by %s%s; %s agree", nodePath(q.GetCheckpoint().GetNamespace(), q.GetNode()),
 		strings.Join(names, ", "), differ, FormatVotes(q))
+}
+
+// IsPending reports whether an answer is not in effect yet.
+func IsPending(q *graphdv1.Interrupt, now time.Time) bool {
+	isAnswered := q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_ANSWERED
+	return isAnswered && q.GetEffectiveTime() != nil && q.GetEffectiveTime().AsTime().After(now)
+}
+
+// DescribePending says who has answered a question, and when the answer takes effect.
+func DescribePending(q *graphdv1.Interrupt) SafeText {
+	return MakeSafe(InterruptStateName(q) + formatActor(" ", q.GetResponder()) + ", takes effect at " + FormatTime(q.GetEffectiveTime()))
 }
 
 // printEffect prints how long an answer can be taken back.

@@ -27,6 +27,34 @@ func (p *Printer) printMessageText(indent, message string) {
 	}
 }
 
+// PrintWrapped prints a text in a colour, broken at spaces for the terminal.
+func (p *Printer) PrintWrapped(code, text string) {
+	for _, part := range wrapLine(MakeSafe(text), p.columns) {
+		p.PrintLine("%s", p.colorizeSafe(code, part))
+	}
+}
+
+// PrintPrompt prints a prompt like PrintWrapped, with a space and no end of the line after it.
+func (p *Printer) PrintPrompt(text string) {
+	parts := wrapLine(MakeSafe(strings.TrimRight(text, " ")), p.columns-1)
+	for _, part := range parts[:len(parts)-1] {
+		p.PrintLine("%s", p.colorizeSafe(Bold, part))
+	}
+	p.PrintText("%s", p.colorizeSafe(Bold, parts[len(parts)-1]+" "))
+}
+
+// printHeadline prints a line that begins with a name, which stands out.
+func (p *Printer) printHeadline(name, rest string) {
+	head := "  " + MakeSafe(name)
+	parts := wrapLine(head+MakeSafe(rest), p.columns)
+	if after, ok := strings.CutPrefix(string(parts[0]), string(head)); ok {
+		parts[0] = "  " + p.Colorize(Bold, name) + SafeText(after)
+	}
+	for _, part := range parts {
+		p.PrintLine("%s", part)
+	}
+}
+
 // leastTextWidth is the width below which text is left to the terminal.
 const leastTextWidth = 20
 

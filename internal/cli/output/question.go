@@ -61,13 +61,14 @@ func (p *Printer) listFacts(q *graphdv1.Interrupt, now time.Time) []fact {
 		{"priority", MakeSafe(cmp.Or(priorityWord(q.GetPriority()), "normal"))},
 		{"asked", formatMoment(q.GetCreateTime(), now)},
 		{"assigned to", MakeSafe(strings.Join(q.GetAssignees(), ", "))},
-		{"for", MakeSafe(describeAudience(q.GetPeople()))},
+		{"for", MakeSafe(DescribeAudience(q.GetPeople()))},
 		{"policy", MakeSafe(describePolicy(q))},
 		{"secret", describeSecret(q)},
 		{"taken by", ""},
 		{"due", formatMoment(q.GetDueTime(), now)},
 		{"answered", ""},
 		{"by", MakeSafe(describeResponder(q))},
+		{"in effect", ""},
 		{"note", MakeSafe(q.GetNote())},
 	}
 	for i := range facts {
@@ -75,6 +76,10 @@ func (p *Printer) listFacts(q *graphdv1.Interrupt, now time.Time) []fact {
 		case "taken by":
 			if holder := holderOf(q, now); holder != "" {
 				f.text = MakeSafe(holder + ", until " + FormatTime(q.GetClaimExpireTime()))
+			}
+		case "in effect":
+			if IsPending(q, now) {
+				f.text = formatMoment(q.GetEffectiveTime(), now) + "; until then " + MakeSafe("graphd inbox undo "+q.GetThreadId()) + " takes the answer back"
 			}
 		case "answered":
 			if r := q.GetResponse(); r != nil {
@@ -85,8 +90,8 @@ func (p *Printer) listFacts(q *graphdv1.Interrupt, now time.Time) []fact {
 	return facts
 }
 
-// describeAudience says who may answer, "" for everybody.
-func describeAudience(people *graphdv1.People) string {
+// DescribeAudience says who may answer, "" for everybody.
+func DescribeAudience(people *graphdv1.People) string {
 	words := append([]string{}, people.GetUsers()...)
 	if list := people.GetGroups(); len(list) > 0 {
 		words = append(words, "members of "+strings.Join(list, ", "))
@@ -104,7 +109,7 @@ func describeSecret(q *graphdv1.Interrupt) SafeText {
 		parts[i] = cmp.Or(pointer, "the whole")
 	}
 	reveal := q.GetPeople().GetReveal()
-	who := describeAudience(&graphdv1.People{Users: reveal.GetUsers(), Groups: reveal.GetGroups()})
+	who := DescribeAudience(&graphdv1.People{Users: reveal.GetUsers(), Groups: reveal.GetGroups()})
 	return MakeSafe(strings.Join(parts, ", ") + "; for " + cmp.Or(who, "those who may answer"))
 }
 

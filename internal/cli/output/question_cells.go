@@ -36,12 +36,12 @@ func priorityCell(q *graphdv1.Interrupt) tableCell {
 }
 
 func titleCell(q *graphdv1.Interrupt) tableCell {
-	return tableCell{text: MakeSafe(titleOf(q)), color: Bold}
+	return tableCell{text: MakeSafe(TitleOf(q)), color: Bold}
 }
 
-// titleOf returns the first line of a message, without the marks of a heading. A question
+// TitleOf returns the first line of a message, without the marks of a heading. A question
 // without a message has the name of its node.
-func titleOf(q *graphdv1.Interrupt) string {
+func TitleOf(q *graphdv1.Interrupt) string {
 	for line := range strings.Lines(q.GetMessage()) {
 		line = strings.TrimSpace(line)
 		if heading := strings.TrimLeft(line, "#"); strings.HasPrefix(heading, " ") {

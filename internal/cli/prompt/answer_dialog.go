@@ -17,13 +17,14 @@ type answerDialog struct {
 	*answerFields
 
 	drafts map[int]string // of the editor, which were refused
+	former map[int]string // values that fields had before the answer that is checked next
 	// isTyped is set while every value was typed as it is sent.
 	isTyped bool
 }
 
 func newAnswerDialog(p *Prompter, f form.Form) *answerDialog {
 	return &answerDialog{
-		Prompter: p, answerFields: newAnswerFields(f), drafts: make(map[int]string), isTyped: true,
+		Prompter: p, answerFields: newAnswerFields(f), drafts: make(map[int]string), former: make(map[int]string), isTyped: true,
 	}
 }
 
@@ -80,6 +81,7 @@ func (d *answerDialog) allFields() []int {
 // askAgain prints what is wrong with an answer, and returns the fields to ask for again: those
 // that are wrong or, where it is none of them, all.
 func (d *answerDialog) askAgain(wrong []runtime.Violation) []int {
+	defer clear(d.former)
 	var which []int
 	d.printViolations(wrong)
 	for _, v := range wrong {
@@ -90,10 +92,24 @@ func (d *answerDialog) askAgain(wrong []runtime.Violation) []int {
 		for _, i := range found {
 			if !slices.Contains(which, i) {
 				which = append(which, i)
+				d.restoreFormer(i)
 			}
 		}
 	}
 	return which
+}
+
+// restoreFormer gives a field the value that it had before a refused one, with which the
+// editor begins.
+func (d *answerDialog) restoreFormer(i int) {
+	refused := d.list[i].value
+	if value, ok := d.former[i]; ok && refused != "" {
+		d.drafts[i] = refused
+		if text, ok := jsontext.UnquoteString(refused); ok {
+			d.drafts[i] = text
+		}
+		d.setValue(i, value)
+	}
 }
 
 // Commands that may be typed in place of the value of a field.
@@ -113,7 +129,7 @@ const helpText = `  an empty line keeps what is in brackets, or leaves an option
   of an answer with fields:
   :back   the field before
   :skip   leave the field out
-  :done   leave further optional fields as they are
+  :done   an empty line for each further optional field
   :json   type the whole answer as JSON
   a text that begins with a colon is typed as JSON: ":like this"`
 
@@ -122,7 +138,7 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 	isDone := false
 	for at := 0; at < len(which); {
 		i := which[at]
-		if !d.isAsked(i) || isDone && (d.list[i].value != "" || !d.isRequired(i)) {
+		if !d.isAsked(i) || isDone && d.isLeft(ctx, i) {
 			at++
 			continue
 		}
@@ -136,6 +152,9 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 			which, at = d.stepBack(which, at)
 		case doneCommand:
 			isDone, d.isTyped = true, false
+			if d.isRequired(i) && d.list[i].value == "" {
+				d.PrintLine("  %v", d.missingError(i))
+			}
 		case jsonCommand:
 			return d.askWhole(ctx)
 		case quitCommand:
@@ -162,6 +181,22 @@ func (d *answerDialog) askEach(ctx context.Context, which []int) (whole string, 
 	return "", nil
 }
 
+// isLeft reports whether :done passes a field, and takes its default as an empty line does. A required
+// field without a value is asked for, and one whose default is wrong.
+func (d *answerDialog) isLeft(ctx context.Context, i int) bool {
+	if d.list[i].value != "" {
+		return true
+	}
+	if d.isRequired(i) {
+		return false
+	}
+	err := d.takeField(ctx, i, "")
+	if err != nil {
+		d.PrintLine("  %v", err)
+	}
+	return err == nil
+}
+
 // stepBack returns the fields to ask for, and the place of the one before.
 func (d *answerDialog) stepBack(which []int, at int) ([]int, int) {
 	if before := d.askedBefore(which, at); before >= 0 {
@@ -169,7 +204,11 @@ func (d *answerDialog) stepBack(which []int, at int) ([]int, int) {
 	}
 	i := which[at] // the field before is none of those that were wrong
 	all := d.allFields()
-	return all, max(0, d.askedBefore(all, min(i, len(all))))
+	before := d.askedBefore(all, min(i, len(all)))
+	if before < 0 {
+		d.PrintLine("  this is the first field")
+	}
+	return all, max(0, before)
 }
 
 // askedBefore returns the place of the field that was asked for before another one, -1 for the

@@ -36,14 +36,19 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			[]string{
 				"decision (1 approved, 2 approved_with_conditions, 3 rejected)> ", "  What the customer has to do\n",
 				"conditions (text)> ", "share, optional (integer from 0 to 100) [100]> ", "notify, optional (yes or no)> ",
-				`items, optional (text; several with commas)> `, "other, optional> ",
+				`items, optional (text; several with commas)> `, "other, optional (JSON or text)> ",
 			},
 		},
 		"defaults and optional fields": {refundSchema, "approved\n\n\n\n\n\ny\n", `{"decision":"approved","share":100}`, nil},
-		"the rest left out":            {refundSchema, "1\n:done\n\nSecond paragraph\ny\n", `{"decision":"approved"}`, []string{"  your answer\n    decision  approved\n  send it? [y/n] "}},
-		"a default left out":           {refundSchema, "1\n\n:skip\n:done\ny\n", `{"decision":"approved"}`, nil},
+		"the rest left out":            {refundSchema, "1\n:done\n\nSecond paragraph\ny\n", `{"decision":"approved","share":100}`, []string{"  your answer\n    decision  approved\n    share     100\n  send it? [y/n]   y, n or :quit\n"}},
+		"a default that is wrong": {
+			`{"type":"object","required":["a"],"properties":{"a":{"type":"string"},"n":{"type":"integer","maximum":3,"default":4}}}`,
+			"x\n:done\n3\ny\n", `{"a":"x","n":3}`,
+			[]string{"  4 is more than 3\n"},
+		},
+		"a default left out": {refundSchema, "1\n\n:skip\n:done\ny\n", `{"decision":"approved"}`, nil},
 		"a field that another demands": {
-			refundSchema, "2\n:done\n\n:skip\nok\nbring it back\ny\n", `{"decision":"approved_with_conditions","conditions":"bring it back"}`,
+			refundSchema, "2\n:done\n\n:skip\nok\nbring it back\ny\n", `{"decision":"approved_with_conditions","conditions":"bring it back","share":100}`,
 			[]string{"\n  conditions (text)> ", "conditions is required", "minLength"},
 		},
 		"a field that two others demand": {
@@ -58,10 +63,10 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			[]string{"want one of: 1 approved", "decision is required", "101 is more than 100", "want integer from 0 to 100", "want one of: yes or no", "not JSON", "got number, want string"},
 		},
 		"back and again": {
-			refundSchema, ":back\n1\n:back\n3\n:done\nn\n\nlost parcel\n:done\ny\n", `{"decision":"rejected","conditions":"lost parcel"}`,
-			[]string{"[rejected]> "},
+			refundSchema, ":back\n:done\n1\n:back\n3\n:done\nn\n\nlost parcel\n:done\ny\n", `{"decision":"rejected","conditions":"lost parcel","share":100}`,
+			[]string{"[rejected]> ", "  this is the first field\n", "  decision is required\n"},
 		},
-		"back from a field that is demanded": {refundSchema, "2\n:done\n:back\n1\n:done\ny\n", `{"decision":"approved"}`, nil},
+		"back from a field that is demanded": {refundSchema, "2\n:done\n:back\n1\n:done\ny\n", `{"decision":"approved","share":100}`, nil},
 		"back from a field that is wrong": {
 			`{"type":"object","required":["decision"],"properties":{"decision":{"enum":["yes","no"]},"why":{"type":"string"}},
 				"if":{"not":{"properties":{"decision":{"const":"yes"}}}},"then":{"required":["why"]}}`,
@@ -73,8 +78,8 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 			refundSchema, `{"decision":"later"}` + "\n:json\nno\n" + `{"decision":"rejected"}` + "\n", `{"decision":"rejected"}`,
 			[]string{"decision", "not JSON"},
 		},
-		"a text with a colon": {refundSchema, "1\n:soon\n\":soon\"\n:done\ny\n", `{"decision":"approved","conditions":":soon"}`, []string{`there is no :soon here; see :help, and type a text as ":soon"`}},
-		"help":                {refundSchema, ":help\n1\n:done\ny\n", `{"decision":"approved"}`, []string{"  :back   the field before\n"}},
+		"a text with a colon": {refundSchema, "1\n:soon\n\":soon\"\n:done\ny\n", `{"decision":"approved","conditions":":soon","share":100}`, []string{`there is no :soon here; see :help, and type a text as ":soon"`}},
+		"help":                {refundSchema, ":help\n1\n:done\ny\n", `{"decision":"approved","share":100}`, []string{"  :back   the field before\n"}},
 		"an editor": {
 			refundSchema, "1\n:edit\n:back\n\n50\nyes\n:skip\n7\ny\n", `{"decision":"approved","conditions":"written\nin an editor","share":50,"notify":true,"other":7}`,
 			[]string{"conditions, optional (text) [written …]> ", "    decision    approved\n    conditions\n      | written\n      | in an editor\n    share       50\n    notify      true\n    other       7\n"},
@@ -84,6 +89,7 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"numbers as choices":        {`{"enum":[3,1]}`, "2\n1\n", `1`, []string{"answer (3, 1)> ", "want one of: 3, 1"}},
 		"a text":                    {`{"type":"string","maxLength":5}`, "too long\n\nshort\ny\n", `"short"`, []string{"maxLength"}},
 		"a number":                  {`{"type":"number","maximum":2}`, "two\n3\n1.50\n", `1.50`, []string{"want number up to 2"}},
+		"an integer":                {`{"type":"integer","minimum":1,"maximum":90}`, "30.5\n\"30\"\nthirty\n3.0e1\n", `3.0e1`, []string{strings.Repeat("answer (integer from 1 to 90)>   want integer from 1 to 90\n", 3)}},
 		"a list":                    {`{"type":"array"}`, "a\n[1]\n", `[1]`, []string{"not JSON"}},
 		"a list of texts": {
 			`{"type":"array","items":{"type":"string"}}`, "a,,b\n[1]\na b, 2 ,\"c\ny\n", `["a b","2","\"c"]`,
@@ -107,6 +113,17 @@ func TestAnswersAreTypedFieldByField(t *testing.T) {
 		"a text or something else":   {`{"anyOf":[{"type":"boolean"},{"type":"string","maxLength":3}]}`, "perhaps\nno\n", `false`, []string{"yes or no, or JSON"}},
 		"something else or a text":   {`{"anyOf":[{"type":"boolean"},{"type":"string"}]}`, "perhaps\ny\n", `"perhaps"`, nil},
 		"one field that is left out": {`{"properties":{"note":{"type":"string"}}}`, "\nn\nhm\ny\n", `{"note":"hm"}`, []string{"send {}? [y/n] "}},
+		"a field of any kind that a condition makes an object": {
+			`{"type":"object","required":["type"],"properties":{"type":{"enum":["accept","edit"]},"args":{}},
+				"if":{"properties":{"type":{"const":"edit"}}},"then":{"required":["args"],"properties":{"args":{"type":"object"}}}}`,
+			"edit\nhelp\n[1]\n{\"to\":1}\ny\n", `{"type":"edit","args":{"to":1}}`,
+			[]string{"  args (JSON, like {})>   not JSON", "got array, want object\n  args (JSON, like {})>   your answer"},
+		},
+		"a field of any kind": {
+			`{"type":"object","properties":{"a":{}},"allOf":[{"properties":{"a":{"type":"object"}}}]}`,
+			"help\n{\"to\":1}\ny\n", `{"a":{"to":1}}`,
+			[]string{"a, optional (JSON or text)> ", "a got string, want object\n  a, optional (JSON or text)> "},
+		},
 		"a field with alternatives": {
 			`{"type":"object","required":["args"],"properties":{"args":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/A"},{"type":"null"}]}},
 				"$defs":{"A":{"type":"object","required":["to"]}}}`,

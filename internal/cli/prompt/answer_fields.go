@@ -115,6 +115,17 @@ func (a *answerFields) formOf(parent int) form.Form {
 	return a.list[parent].Form
 }
 
+// formAt returns the form of a field, as far as the values of others say more of it.
+func (a *answerFields) formAt(i int) form.Form {
+	field := &a.list[i]
+	if field.IsAny() {
+		if given, ok := a.formOf(field.parent).FormGiven(field.Name, a.valuesIn(field.parent)); ok {
+			return given
+		}
+	}
+	return field.Form
+}
+
 func (a *answerFields) valuesIn(parent int) form.Values {
 	values := form.Values{}
 	for _, field := range a.list {

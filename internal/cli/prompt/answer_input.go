@@ -39,12 +39,12 @@ func (d *answerDialog) describeField(i int) string {
 			current += " …"
 		}
 	}
-	return describePrompt(name, field.Form, current)
+	return describePrompt(name, d.formAt(i), current)
 }
 
 func (d *answerDialog) printDescription(i int) {
 	if text := d.list[i].Description; text != "" {
-		d.PrintLine("  %s", d.Colorize(output.Dim, text))
+		d.PrintWrapped(output.Dim, "  "+text)
 	}
 }
 
@@ -83,7 +83,7 @@ func (d *answerDialog) editField(ctx context.Context, i int) error {
 	d.drafts[i] = text // it is not lost when it is refused
 	value := ""
 	if text != "" {
-		if value, err = parseEdited(d.list[i].Form, text); err != nil {
+		if value, err = parseEdited(d.formAt(i), text); err != nil {
 			return err
 		}
 	}
@@ -93,6 +93,10 @@ func (d *answerDialog) editField(ctx context.Context, i int) error {
 	delete(d.drafts, i)
 	d.isTyped = false
 	return nil
+}
+
+func (d *answerDialog) missingError(i int) error {
+	return fmt.Errorf("%s is required", d.list[i].path)
 }
 
 // takeField takes what was typed for a field. The error says what would be right; the field
@@ -110,7 +114,7 @@ func (d *answerDialog) takeField(ctx context.Context, i int, line string) error 
 	case field.isByParts && d.takeYesNo(i, line):
 		return nil
 	default:
-		text, isLiteral, err := parseTyped(field.Form, line)
+		text, isLiteral, err := parseTyped(d.formAt(i), line)
 		if err != nil && field.isByParts {
 			return errNoObject
 		}
@@ -147,19 +151,22 @@ func (d *answerDialog) takeYesNo(i int, line string) bool {
 func (d *answerDialog) storeField(ctx context.Context, i int, value string) error {
 	field := &d.list[i]
 	if value == "" && d.isRequired(i) {
-		return fmt.Errorf("%s is required", field.path)
+		return d.missingError(i)
 	}
 	if value != "" {
 		if field.isByParts && jsontext.SplitObject(value) == nil {
 			return errNoObject
 		}
-		wrong := d.findViolations(ctx, field.Form, value)
+		wrong := d.findViolations(ctx, d.formAt(i), value)
 		if d.isSecret(i) {
 			wrong = runtime.HideViolations(wrong, []string{""})
 		}
 		for _, v := range wrong {
 			return fmt.Errorf("%s", strings.TrimSpace(strings.TrimPrefix(v.Field, "/")+" "+v.Description))
 		}
+	}
+	if _, ok := d.former[i]; !ok && !field.isByParts {
+		d.former[i] = field.value
 	}
 	d.setValue(i, value)
 	return nil

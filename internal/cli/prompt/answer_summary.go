@@ -49,7 +49,7 @@ func (d *answerDialog) confirmFields(ctx context.Context, answer string) (bool, 
 	for _, row := range rows {
 		d.printRow(row, widest)
 	}
-	return d.askConfirmation(ctx, "  send it? [y/n] ")
+	return d.confirmShown(ctx)
 }
 
 // printRow prints the value of a field: a text as it was typed, with a bar before each of

@@ -71,7 +71,7 @@ func TestAnObjectIsAskedForByItsFields(t *testing.T) {
 		},
 		"the optional one as JSON, with more than its fields": {
 			orderSchema, "5\nBasel\n:skip\n{\"colour\":1}\n{\"colour\":\"red\",\"size\":[2]}\n:back\n\n:done\ny\n",
-			`{"order":{"amount":5,"to":{"city":"Basel"}},"gift":{"colour":"red","size":[2]}}`, `
+			`{"order":{"amount":5,"to":{"city":"Basel"}},"gift":{"words":"Enjoy!","colour":"red","size":[2]}}`, `
   field by field; :help tells what else may be typed
   order.amount (integer from 1)>
   Where it goes
@@ -90,6 +90,7 @@ func TestAnObjectIsAskedForByItsFields(t *testing.T) {
     order.amount   5
     order.to.city  Basel
     gift.size      [2]
+    gift.words     Enjoy!
     gift.colour    red
   send it? [y/n] `,
 		},
@@ -121,9 +122,9 @@ func TestAnObjectThatIsMissingIsFilledIn(t *testing.T) {
 			"Berne\n8001\nBern\ny\n", `{"to":{"city":"Bern","zip":8001}}`, `
   field by field; :help tells what else may be typed
   to.city, optional (JSON or text)>
-  to.zip, optional>
+  to.zip, optional (JSON or text)>
   to/city value must be one of 'Bern', 'Basel'
-  to.city, optional (JSON or text) [Berne]>
+  to.city, optional (JSON or text)>
   your answer
     to.city  "Bern"
     to.zip   8001

@@ -32,11 +32,24 @@ type Prompter struct {
 	readHidden func(ctx context.Context) (string, error) // nil = what is typed is always shown
 	secret     []string                                  // pointers to secret parts of the question and its answer
 	value      string                                    // JSON that the question shows, "" = none
+
+	at, count int // which of several questions is asked, from 1 on, and how many are; 0 = one alone
 }
 
 // NewPrompter makes a prompter that prints with p and reads what a person types.
 func NewPrompter(p *output.Printer, from output.IO) *Prompter {
 	return &Prompter{Printer: p, in: bufio.NewReader(from.In), edit: from.Edit, readHidden: from.ReadHidden, schemas: schema.New(schema.Limits{})}
+}
+
+// AskOneOf is AskInterrupt for one of several questions whose answers are sent together. at is
+// from 1 on. Errors: those of ReadAnswer.
+func (p *Prompter) AskOneOf(ctx context.Context, q *graphdv1.Interrupt, at, count int) (string, error) {
+	if count > 1 {
+		p.at, p.count = at, count
+		defer func() { p.at, p.count = 0, 0 }()
+		p.PrintLine("question %d of %d", at, count)
+	}
+	return p.AskInterrupt(ctx, q)
 }
 
 // AskInterrupt shows a question and asks for its answer. Errors: those of ReadAnswer.
@@ -136,7 +149,26 @@ func (p *Prompter) checkAndConfirm(ctx context.Context, f form.Form, answer stri
 
 // confirmSending shows an answer on one line and asks whether to send it.
 func (p *Prompter) confirmSending(ctx context.Context, answer string) (bool, error) {
-	return p.askConfirmation(ctx, "  send "+p.showAnswer(answer)+"? [y/n] ")
+	shown := p.showAnswer(answer)
+	switch {
+	case p.at < p.count:
+		return p.askConfirmation(ctx, "  keep "+shown+"? [y/n] ")
+	case p.count > 1:
+		return p.askConfirmation(ctx, fmt.Sprintf("  send all %d, and %s for this one? [y/n] ", p.count, shown))
+	}
+	return p.askConfirmation(ctx, "  send "+shown+"? [y/n] ")
+}
+
+// confirmShown asks whether to send an answer that was shown, or to keep it until the others
+// are there.
+func (p *Prompter) confirmShown(ctx context.Context) (bool, error) {
+	switch {
+	case p.at < p.count:
+		return p.askConfirmation(ctx, "  keep it? [y/n] ")
+	case p.count > 1:
+		return p.askConfirmation(ctx, fmt.Sprintf("  send all %d? [y/n] ", p.count))
+	}
+	return p.askConfirmation(ctx, "  send it? [y/n] ")
 }
 
 // askConfirmation asks until there is a yes or a no: the rest of a text that was pasted is neither.
@@ -154,6 +186,7 @@ func (p *Prompter) askConfirmation(ctx context.Context, question string) (bool, 
 		case quitCommand:
 			return false, ErrNoAnswer
 		}
+		p.PrintLine("  y, n or :quit")
 	}
 }
 
@@ -189,7 +222,7 @@ func (p *Prompter) printLines(text string) {
 
 // promptLine reads a line after a prompt.
 func (p *Prompter) promptLine(ctx context.Context, prompt string) (string, error) {
-	p.PrintText("%s", p.Colorize(output.Bold, prompt))
+	p.PrintPrompt(prompt)
 	if err := p.WriteError(); err != nil {
 		return "", err
 	}
@@ -199,10 +232,7 @@ func (p *Prompter) promptLine(ctx context.Context, prompt string) (string, error
 // describePrompt returns a prompt that says what may be typed. current is what an empty line
 // keeps, "" = nothing.
 func describePrompt(name string, f form.Form, current string) string {
-	text := name
-	if input := f.DescribeInput(); input != "" {
-		text += " (" + input + ")"
-	}
+	text := name + " (" + f.DescribeInput() + ")"
 	if current != "" {
 		text += " [" + visible.Brief(current, maxShownValue) + "]"
 	}

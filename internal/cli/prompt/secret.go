@@ -9,7 +9,6 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli/form"
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
-	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -86,7 +85,7 @@ func (p *Prompter) promptHidden(ctx context.Context, prompt string) (string, err
 	if p.readHidden == nil || p.in.Buffered() > 0 {
 		return p.promptLine(ctx, prompt)
 	}
-	p.PrintText("%s", p.Colorize(output.Bold, prompt))
+	p.PrintPrompt(prompt)
 	if err := p.WriteError(); err != nil {
 		return "", err
 	}

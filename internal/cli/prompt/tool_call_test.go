@@ -87,6 +87,7 @@ func TestAToolCallIsDecided(t *testing.T) {
 		"a response": {"4\n:done\n\npaid already\ny\n", `{"type":"respond","message":"paid already"}`, `  type (1 approve, 2 edit, 3 reject, 4 respond)>
   What the model is told
   message (text)>
+  message is required
   What the model is told
   message (text)>
   message is required

@@ -273,7 +273,8 @@ func hintFor(r *Report, unreachable bool, target string, self shell.Invocation) 
 	case "RESPONSE_SCHEMA_MISMATCH":
 		return fmt.Sprintf("the question is still open; %s shows what it expects", cmd("inbox", "--thread", thread))
 	case "THREAD_NOT_INTERRUPTED", "NOTHING_TO_DO":
-		return fmt.Sprintf("nothing waits for an answer; %s shows where the thread stands", cmd("state", thread))
+		return fmt.Sprintf("nothing waits for an answer; %s shows the last question, and %s where the thread stands",
+			cmd("inbox", "show", thread), cmd("state", thread))
 	case "INTERRUPT_ALREADY_RESOLVED":
 		if r.Metadata["supersededBy"] == "" {
 			return fmt.Sprintf("%s shows what became of it", cmd("inbox", "--thread", thread, "--filter", `state = "*"`))

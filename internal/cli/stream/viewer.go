@@ -10,7 +10,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/argument"
 	"github.com/graphd-dev/graphd/internal/cli/client"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
-	"github.com/graphd-dev/graphd/internal/cli/form"
 	"github.com/graphd-dev/graphd/internal/cli/jsontext"
 	"github.com/graphd-dev/graphd/internal/cli/output"
 	"github.com/graphd-dev/graphd/internal/cli/report"
@@ -220,10 +219,7 @@ func (v *Viewer) printEnd(ctx context.Context, thread string, end *graphdv1.EndO
 		if err := p.WriteError(); err != nil {
 			return err
 		}
-		if v.IsTerminal { // where the command asks
-			return v.PrintResumeCommand([]string{"resume", thread})
-		}
-		return v.PrintResumeCommand(form.ResumeArgs(thread, questions))
+		return v.PrintResumeCommand([]string{"resume", thread})
 	default:
 		p.PrintLine("%s", p.Colorize(output.Red, output.RunStateName(state)))
 		if run.GetFailure() != nil {

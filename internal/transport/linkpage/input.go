@@ -230,7 +230,7 @@ func kindOf(field *form.Field, depth int) kind {
 		return kindList
 	case f.IsNested() && depth > 0:
 		return kindGroup
-	case f.DescribeInput() == "" || f.DescribeInput() == "JSON or text":
+	case f.DescribeInput() == "JSON or text":
 		return kindAny
 	}
 	return kindJSON
