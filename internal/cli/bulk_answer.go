@@ -16,8 +16,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/prompt"
 	"github.com/graphd-dev/graphd/internal/cli/report"
 	"github.com/graphd-dev/graphd/internal/cli/stream"
-	"github.com/graphd-dev/graphd/internal/payload"
-	"github.com/graphd-dev/graphd/internal/schema"
 )
 
 // BulkOptions are the flags of `inbox answer`.
@@ -77,7 +75,7 @@ type bulkSelection struct {
 // selectAnswers lists the open questions that a filter selects. value is the answer, "" for a
 // dismissal.
 func (s *Session) selectAnswers(ctx context.Context, filter, value string) (*bulkSelection, error) {
-	selected, schemas := &bulkSelection{}, schema.New(schema.Limits{})
+	selected, schemas := &bulkSelection{}, prompt.NewSchemas()
 	_, err := client.CollectPages(0, func(token string, size int32) ([]struct{}, string, error) {
 		resp, err := s.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: filter, PageSize: size, PageToken: token})
 		if err != nil {
@@ -90,7 +88,7 @@ func (s *Session) selectAnswers(ctx context.Context, filter, value string) (*bul
 			if len(selected.preview) < previewedQuestions {
 				selected.preview = append(selected.preview, q)
 			}
-			if isMisfit(ctx, schemas, q, value) {
+			if schemas.IsMisfit(ctx, q, value) {
 				selected.misfits++
 			}
 		}
@@ -100,17 +98,6 @@ func (s *Session) selectAnswers(ctx context.Context, filter, value string) (*bul
 		return nil, resp.GetNextPageToken(), nil
 	})
 	return selected, err
-}
-
-// isMisfit reports whether the schema of a question refuses an answer. The server decides
-// where it can't be told here.
-func isMisfit(ctx context.Context, schemas *schema.Checker, q *graphdv1.Interrupt, value string) bool {
-	wanted := q.GetResponseSchema().GetJson()
-	if value == "" || wanted == "" {
-		return false
-	}
-	wrong, err := schemas.Check(ctx, payload.JSON(wanted), payload.JSON(value))
-	return err == nil && len(wrong) > 0
 }
 
 // confirmAnswers shows what is about to be answered, and asks for a yes.
