@@ -271,7 +271,7 @@ func tagRandom(e *env) {
 		return some
 	}
 	model, threads := tagModel{}, map[string]*threadDriver{}
-	for range 440 { // some 4,000 questions, whose tags make 20,000 operations
+	for range 220 { // some 2,000 questions, whose tags make 10,000 operations
 		thread := fmt.Sprintf("t%d", rng.IntN(5))
 		th := threads[thread]
 		if th == nil {

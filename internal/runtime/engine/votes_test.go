@@ -314,7 +314,7 @@ func TestVotesHaveABound(t *testing.T) {
 
 // The last two votes come at the same instant, to two servers: one of them decides.
 func TestLastVotesAtOnce(t *testing.T) {
-	for range 1000 {
+	for range 500 {
 		v := newVoteCase(t, &approval.Policy{Approvals: 3})
 		other := engine.New(t.Context(), v.store, v.graphs, v.nodes, nil, v.opts)
 		_, err := v.say(v.engine, "eva: true")
