@@ -156,7 +156,7 @@ const turns = 16
 // takeRound measures the builds on empty stores.
 func takeRound(ctx context.Context, o options, name string, round int, builds []*build) error {
 	for _, b := range builds {
-		if err := b.begin(ctx, o, name, round); err != nil {
+		if err := b.startEmpty(ctx, o, name, round); err != nil {
 			return fmt.Errorf("%s: %w", b.who, err)
 		}
 	}
@@ -171,8 +171,8 @@ func takeRound(ctx context.Context, o options, name string, round int, builds []
 	return nil
 }
 
-// begin starts a build on an empty store, and warms it up.
-func (b *build) begin(ctx context.Context, o options, name string, round int) error {
+// startEmpty starts a build on an empty store, and warms it up.
+func (b *build) startEmpty(ctx context.Context, o options, name string, round int) error {
 	*b = build{who: b.who, stand: b.stand}
 	err := b.stand.Renew(ctx)
 	if err != nil {

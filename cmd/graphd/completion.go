@@ -90,8 +90,8 @@ func (p *program) completeArgument(cmd *cobra.Command, name string) ([]cobra.Com
 	}
 }
 
-// complete offers what is read from the server.
-func (p *program) complete(cmd *cobra.Command, read func(ctx context.Context, s *cli.Session) ([]cobra.Completion, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+// readCompletions offers what is read from the server.
+func (p *program) readCompletions(cmd *cobra.Command, read func(ctx context.Context, s *cli.Session) ([]cobra.Completion, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	var found []cobra.Completion
@@ -108,15 +108,15 @@ func (p *program) complete(cmd *cobra.Command, read func(ctx context.Context, s 
 }
 
 func (p *program) completeGraphs(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return p.complete(cmd, func(ctx context.Context, s *cli.Session) ([]cobra.Completion, error) { return s.ListGraphNames(ctx) })
+	return p.readCompletions(cmd, func(ctx context.Context, s *cli.Session) ([]cobra.Completion, error) { return s.ListGraphNames(ctx) })
 }
 
 // completeThreads offers the threads that changed last.
 func (p *program) completeThreads(cmd *cobra.Command) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return p.complete(cmd, func(ctx context.Context, s *cli.Session) (all []cobra.Completion, err error) {
+	return p.readCompletions(cmd, func(ctx context.Context, s *cli.Session) (all []cobra.Completion, err error) {
 		list, err := s.ListNewestThreads(ctx, maxCompletions)
 		for _, t := range list {
-			all = append(all, describe(t.GetThreadId(), t.GetGraph()+", "+output.ThreadStateName(t.GetState())))
+			all = append(all, describeCompletion(t.GetThreadId(), t.GetGraph()+", "+output.ThreadStateName(t.GetState())))
 		}
 		return all, err
 	})
@@ -124,13 +124,13 @@ func (p *program) completeThreads(cmd *cobra.Command) ([]cobra.Completion, cobra
 
 // completeAskingThreads offers the threads with open questions, the oldest first.
 func (p *program) completeAskingThreads(cmd *cobra.Command) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return p.complete(cmd, func(ctx context.Context, s *cli.Session) (all []cobra.Completion, err error) {
+	return p.readCompletions(cmd, func(ctx context.Context, s *cli.Session) (all []cobra.Completion, err error) {
 		list, err := s.ListOldestQuestions(ctx, "", maxCompletions)
 		var threads []string
 		for _, q := range list {
 			if !slices.Contains(threads, q.GetThreadId()) {
 				threads = append(threads, q.GetThreadId())
-				all = append(all, describe(q.GetThreadId(), q.GetMessage()))
+				all = append(all, describeCompletion(q.GetThreadId(), q.GetMessage()))
 			}
 		}
 		return all, err
@@ -142,10 +142,10 @@ func (p *program) completeQuestions(cmd *cobra.Command, args []string, _ string)
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return p.complete(cmd, func(ctx context.Context, s *cli.Session) (all []cobra.Completion, err error) {
+	return p.readCompletions(cmd, func(ctx context.Context, s *cli.Session) (all []cobra.Completion, err error) {
 		list, err := s.ListOldestQuestions(ctx, args[0], maxCompletions)
 		for _, q := range list {
-			all = append(all, describe(q.GetInterruptId(), q.GetMessage()))
+			all = append(all, describeCompletion(q.GetInterruptId(), q.GetMessage()))
 		}
 		return all, err
 	})
@@ -158,13 +158,13 @@ func (p *program) completeContexts() ([]cobra.Completion, cobra.ShellCompDirecti
 	}
 	var all []cobra.Completion
 	for _, e := range list.ListEntries() {
-		all = append(all, describe(e.Name, e.Server))
+		all = append(all, describeCompletion(e.Name, e.Server))
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// describe adds the first line of a text to what a shell is offered.
-func describe(offered, text string) cobra.Completion {
+// describeCompletion adds the first line of a text to what a shell is offered.
+func describeCompletion(offered, text string) cobra.Completion {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line = string(output.MakeSafe(strings.ReplaceAll(line, "\t", " ")))
 	if short := []rune(line); len(short) > maxDescription {

@@ -30,7 +30,7 @@ func changeStoredTrail(t *testing.T, path, thread, question string, entry int) {
 	require.NoError(t, store.Close())
 }
 
-// Who changes an entry in the store is found out by whoever reads the trail.
+// A client that reads a trail finds an entry that was changed in the store.
 func TestAChangedTrailIsNotShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "g.db")
 	keys, tokens := createPeople(t)

@@ -155,8 +155,8 @@ func (s *Session) TakeQuestion(ctx context.Context, name QuestionName, duration 
 	return s.showChanged(claimed, "yours until "+output.FormatTime(claimed.GetClaimExpireTime()))
 }
 
-// GiveQuestion gives up the caller's claim on a question, or with force that of whoever
-// holds one. Errors: those of findQuestion, gRPC statuses, and those of the output.
+// GiveQuestion gives up the caller's claim on a question, or with force that of its
+// holder. Errors: those of findQuestion, gRPC statuses, and those of the output.
 func (s *Session) GiveQuestion(ctx context.Context, name QuestionName, note string, force bool) error {
 	if force {
 		return s.updateQuestion(ctx, name, "claimed_by", func(*graphdv1.Interrupt) {}, func(*graphdv1.Interrupt) string { return "not claimed" })

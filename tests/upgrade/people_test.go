@@ -70,7 +70,7 @@ func createDecisions(tb testing.TB, store string, flags ...string) {
 	p.answer("ana", undoableThread, p.ask(undoableThread, "refund"))
 	p.Kill()
 	if !isSealed {
-		return // graphd refuses secret parts of questions in a store that anybody can read
+		return // graphd refuses secret parts of questions in a store without encryption
 	}
 	p = startPeopleServer(tb, store, append(flags, "--graphs", "testdata/secret")...)
 	p.answer("ana", secretThread, p.ask(secretThread, "card"))

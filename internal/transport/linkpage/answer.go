@@ -74,7 +74,7 @@ func (in *input) readValue() (value string, isThere bool) {
 	}
 }
 
-// trimTyped returns a text without the space around it, which nobody sees: another person who gives
+// trimTyped returns a text without the space around it, which no person sees: another one who gives
 // the same answer would not agree. A text that the page began with stays.
 func (in *input) trimTyped() string {
 	if in.Typed == in.initial {
