@@ -196,7 +196,7 @@ bench-inbox: bench-build ## Measure the inbox with 1,000,000 open questions on R
 .PHONY: bench-builds
 bench-builds: bench-build ## Measure this build beside that of another commit (BEFORE=commit; BENCHFLAGS="--workloads W1,W2")
 	rm -rf .cache/before && mkdir -p .cache/before && git archive '$(BEFORE)' | tar -x -C .cache/before
-	go build -C .cache/before -o graphd ./cmd/graphd
+	CGO_ENABLED=0 go build -C .cache/before -trimpath -o graphd ./cmd/graphd
 	cd bench && '$(BUILDS)' --before ../.cache/before/graphd --now ../bin/graphd $(BENCHFLAGS)
 
 .PHONY: bench-peers

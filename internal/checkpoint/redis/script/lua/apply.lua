@@ -100,6 +100,12 @@ end
 
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
+local present = text(now)
+
+-- Which of progress, questions, records and runs there are, nil = not known: what the change meets and writes tells
+-- it mostly, and a call for it costs more.
+local has = {}
+if nr == 0 or nr == 4 then has = {nr == 4, nr == 4, nr == 4, nr == 4} end
 
 -- A list of the arguments begins with its length, at place at. size is how many arguments an element has.
 -- Loops are written out, and lists handed on as they are: all others wait while this runs.
@@ -117,6 +123,13 @@ local function write(command, key, from, to)
     from = from + 4000
   end
   if to >= from then call(command, key, unpack(A, from, to)) end
+end
+
+-- writeMembers hands members, pairs or fields of a list on as write does.
+local function writeMembers(command, key, members)
+  for first = 1, #members, 4000 do
+    call(command, key, unpack(members, first, math.min(first + 3999, #members)))
+  end
 end
 
 -- Drop: checkpoints and events come first among the arguments; what is taken away is so before they are written.
@@ -142,12 +155,18 @@ if progress then
   end
   from, to = list(1)
   write('HDEL', values, from, to)
-  if goneTo >= goneFrom then
-    for _, field in ipairs(call('HKEYS', progress)) do
+  if goneTo >= goneFrom and has[1] ~= false then
+    local usedUp, fields = {}, call('HKEYS', progress)
+    for _, field in ipairs(fields) do
       for i = goneFrom, goneTo do
-        if string.sub(field, 1, #A[i]) == A[i] then call('HDEL', progress, field) end
+        if string.sub(field, 1, #A[i]) == A[i] then
+          usedUp[#usedUp + 1] = field
+          break
+        end
       end
     end
+    writeMembers('HDEL', progress, usedUp)
+    has[1] = #fields > #usedUp
   end
 end
 
@@ -164,18 +183,13 @@ if progress then
 
   from, to = list(2)
   write('HSET', progress, from, to)
+  if to >= from then has[1] = true end
   from, to = list(2)
   for i = from, to, 2 do call('HSETNX', progress, A[i], A[i + 1]) end
+  if to >= from then has[1] = true end
 
   -- Questions. The number of a change grows in the partition whatever the clock does; the clock only makes
   -- numbers of several partitions come close to the order in which things happened.
-
-  -- writeMembers hands members, or pairs, on as write does.
-  local function writeMembers(command, key, members)
-    for first = 1, #members, 4000 do
-      call(command, key, unpack(members, first, math.min(first + 3999, #members)))
-    end
-  end
 
   -- tagMembers returns the members that an interrupt has in tags, each of them after the word before.
   local function tagMembers(text, created, rest, before)
@@ -199,7 +213,7 @@ if progress then
     return found
   end
 
-  local change
+  local change, number
   from, to = list(6)
   for i = from, to, 6 do
     local id, member, record, tagged = A[i], A[i + 2], A[i + 4], A[i + 5]
@@ -207,9 +221,11 @@ if progress then
     local into, outOf = open, closed
     if A[i + 3] ~= '1' then into, outOf = closed, open end
     change = math.max((change or tonumber(call('GET', count) or '0')) + 1, now)
+    number = change == now and present or text(change)
     local revision, retag, asks = 1, tagged ~= '', {}
-    local known = call('HMGET', questions, 'r' .. id, 'a' .. A[i + 1])
+    local known = has[2] == false and {} or call('HMGET', questions, 'r' .. id, 'a' .. A[i + 1])
     local old, asked = known[1], known[2]
+    has[2] = true
     if old then
       local r, oldCreated, size, first = string.match(old, '^%d+ (%d+) (%x+):?(%d*) ()')
       revision = (r or 0) + 1
@@ -229,26 +245,27 @@ if progress then
       asks = {'a' .. A[i + 1], cmsgpack.pack(ids)}
     end
     local size = tagged ~= '' and ':' .. #tagged or ''
-    local numbers = text(change) .. ' ' .. text(revision) .. ' ' .. created .. size .. ' '
+    local numbers = number .. ' ' .. text(revision) .. ' ' .. created .. size .. ' '
     call('HSET', questions, 'r' .. id, numbers .. tagged .. record, unpack(asks))
     if retag then writeMembers('ZADD', tags, tagMembers(tagged, created, rest, '0')) end
-    call('ZADD', inbox, change, member)
+    call('ZADD', inbox, number, member)
     call('ZADD', into, '0', member)
   end
-  if change then call('SET', count, text(change)) end
+  if change then call('SET', count, number) end
 
   -- Runs, whose order stays, and requests.
 
   local written = {}
   from, to = list(4)
   for i = from, to, 4 do
-    local old = call('HGET', records, 'r' .. A[i])
+    local old = has[3] ~= false and call('HGET', records, 'r' .. A[i])
     local revision = (old and string.match(old, '^%d+') or 0) + 1
     written[#written + 1] = 'r' .. A[i]
     written[#written + 1] = text(revision) .. ' ' .. A[i + 2]
     if A[i + 3] ~= '' then call('HSETNX', records, 'i' .. A[i], A[i + 3]) end
     counted[#counted + 1] = revision
     if not old then call('ZADD', runs, A[i + 1], A[i]) end
+    has[3], has[4] = true, true
   end
   from, to = list(2)
   for i = from, to, 2 do
@@ -256,7 +273,15 @@ if progress then
     written[#written + 1] = A[i + 1]
   end
   writeMembers('HSET', records, written)
-  nr = call('EXISTS', progress, questions, records, runs)
+  if #written > 0 then has[3] = true end
+  nr = 0
+  for k = 1, 4 do
+    if has[k] == nil then
+      nr = call('EXISTS', progress, questions, records, runs)
+      break
+    end
+    if has[k] then nr = nr + 1 end
+  end
 end
 
 -- Trim: the log loses the events before the first to keep.
@@ -371,4 +396,4 @@ local function notify()
 end
 
 local heard = notify()
-return {'OK', text(rev), ends(lx), text(now), heard, counted}
+return {'OK', text(rev), ends(lx), present, heard, counted}

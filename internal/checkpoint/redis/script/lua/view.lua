@@ -43,9 +43,10 @@ if run then r = call('HMGET', KEYS[7], 'r' .. run, 'i' .. run) end
 out[10], out[11], out[12] = run or false, r[1] or false, r[2] or false
 local many = tonumber(ARGV[3])
 out[13] = false
-if id and call('HLEN', KEYS[5]) <= many then
+local progress = id and call('HLEN', KEYS[5])
+if id and progress <= many then
   local prefix, done, left = #id .. ':' .. id, {}, tonumber(ARGV[4])
-  for _, field in ipairs(call('HKEYS', KEYS[5])) do
+  for _, field in ipairs(progress > 0 and call('HKEYS', KEYS[5]) or {}) do
     if left >= 0 and string.sub(field, 1, #prefix) == prefix then
       left = left - call('HSTRLEN', KEYS[5], field)
       if left >= 0 then
