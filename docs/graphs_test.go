@@ -65,6 +65,7 @@ func TestGraphPageHasEveryField(t *testing.T) {
 func TestLinksToHeadingsLeadSomewhere(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^#+ (.+)$`)
 	link := regexp.MustCompile(`\]\(([^)#\s:]*)#([^)]*)\)`)
+	anchors := map[string][]string{} // by page
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
@@ -73,19 +74,22 @@ func TestLinksToHeadingsLeadSomewhere(t *testing.T) {
 			if m[1] != "" {
 				target = filepath.Join(filepath.Dir(page), m[1])
 			}
-			there, err := os.ReadFile(target)
-			require.NoError(t, err)
-			var anchors []string
-			for _, h := range heading.FindAllStringSubmatch(string(there), -1) {
-				anchors = append(anchors, anchor(h[1]))
+			if anchors[target] == nil {
+				there, err := os.ReadFile(target)
+				require.NoError(t, err)
+				for _, h := range heading.FindAllStringSubmatch(string(there), -1) {
+					anchors[target] = append(anchors[target], anchor(h[1]))
+				}
 			}
-			require.Contains(t, anchors, m[2], "%s links to #%s of %s", page, m[2], target)
+			require.Contains(t, anchors[target], m[2], "%s links to #%s of %s", page, m[2], target)
 		}
 	}
 }
 
+var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
 // anchor is what GitHub makes of a heading.
 func anchor(heading string) string {
-	kept := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading), "")
+	kept := notInAnchor.ReplaceAllString(strings.ToLower(heading), "")
 	return strings.ReplaceAll(kept, " ", "-")
 }

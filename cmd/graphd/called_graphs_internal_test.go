@@ -39,4 +39,10 @@ func TestWorkersCallGraphsThatTheyMayServe(t *testing.T) {
 	require.Equal(t, "hidden", metadataOf(err)["graph"])
 	require.Equal(t, outcomeDenied, describeOutcome(call(0, "that-is-not-there")), "whether there is such a graph does not show")
 	require.NoError(t, call(1, "open"))
+
+	// The server waits for the task when it ends.
+	_, err = workers.CompleteTask(worker, &graphdv1.CompleteTaskRequest{
+		LeaseToken: token, Result: &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{}}},
+	})
+	require.NoError(t, err)
 }

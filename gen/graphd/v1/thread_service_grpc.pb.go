@@ -63,9 +63,10 @@ type ThreadServiceClient interface {
 	// Makes a thread that is what another one is: its state and history, its
 	// runs, and its questions, which are answered apart from the other's. Ids
 	// within the thread, of tasks too, stay the same; request ids are not
-	// copied, nor runs that are queued. Of a history of more than 1000
-	// checkpoints the newest are copied. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
-	// THREAD_EXISTS, REQUEST_ID_CONFLICT.
+	// copied, nor runs that are queued. Votes go along. An answer that no node
+	// has used yet does not: the thread is THREAD_BUSY until it is used or taken
+	// back. Of a history of more than 1000 checkpoints the newest are copied.
+	// Errors: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_EXISTS, REQUEST_ID_CONFLICT.
 	CopyThread(ctx context.Context, in *CopyThreadRequest, opts ...grpc.CallOption) (*Thread, error)
 	// Removes the oldest part of a thread's history at once: checkpoints and the
 	// events before those that are left. What it needs to go on is kept whatever
@@ -253,9 +254,10 @@ type ThreadServiceServer interface {
 	// Makes a thread that is what another one is: its state and history, its
 	// runs, and its questions, which are answered apart from the other's. Ids
 	// within the thread, of tasks too, stay the same; request ids are not
-	// copied, nor runs that are queued. Of a history of more than 1000
-	// checkpoints the newest are copied. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
-	// THREAD_EXISTS, REQUEST_ID_CONFLICT.
+	// copied, nor runs that are queued. Votes go along. An answer that no node
+	// has used yet does not: the thread is THREAD_BUSY until it is used or taken
+	// back. Of a history of more than 1000 checkpoints the newest are copied.
+	// Errors: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_EXISTS, REQUEST_ID_CONFLICT.
 	CopyThread(context.Context, *CopyThreadRequest) (*Thread, error)
 	// Removes the oldest part of a thread's history at once: checkpoints and the
 	// events before those that are left. What it needs to go on is kept whatever

@@ -217,18 +217,18 @@ func tagMany(e *env) {
 func tagUnions(e *env) {
 	th := e.newThread("a")
 	want, union := []string{}, []string{}
-	for i := range 600 {
+	for i := range 200 {
 		group := fmt.Sprint("g", i)
 		union = append(union, checkpoint.GroupTag(group))
-		if i%100 == 7 {
-			th.putInterrupt(fmt.Sprintf("%03d", i), setAudience(nil, []string{group, "g599"}), setCreated(testDay(1)))
+		if i%33 == 7 {
+			th.putInterrupt(fmt.Sprintf("%03d", i), setAudience(nil, []string{group, "g199"}), setCreated(testDay(1)))
 			want = append(want, fmt.Sprintf("a/%03d", i))
 		}
 	}
 	for _, size := range []int{1, 4, 100} {
 		q := checkpoint.InterruptQuery{Tenant: tenant.Default, States: openStates(), AnyTag: union, Limit: size}
 		require.Equal(e, want, e.readPages(q))
-		q.Tags = []string{checkpoint.GroupTag("g599")}
+		q.Tags = []string{checkpoint.GroupTag("g199")}
 		require.Equal(e, want, e.readPages(q), "beside the rarest tag")
 		q.Tags = []string{checkpoint.GraphTag("g")}
 		q.AnyTag = union[:8]

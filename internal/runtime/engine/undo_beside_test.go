@@ -58,6 +58,28 @@ func TestNoEffectInACancelledRun(t *testing.T) {
 	})
 }
 
+// A copy would use an answer once more that no node of the thread has used yet.
+func TestAThreadWithUnusedAnswersIsNotCopied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newBesideCase(t, parallelSpec("g", "ask", "inner"), nil)
+		copyTo := func(thread string) string {
+			_, err := u.engine.CopyThread(t.Context(), runtime.CopyRequest{Source: "t", Thread: thread})
+			return errorReason(err)
+		}
+		require.NoError(t, u.answer("ana", "ask", `"2"`, runtime.CoverCollect))
+		require.Equal(t, runtime.ReasonThreadBusy, copyTo("early"), "the answer takes effect later")
+		require.NoError(t, u.retract("ana", "ask"))
+		require.Empty(t, copyTo("open"))
+		require.NoError(t, u.answer("ana", "ask", `"2"`, runtime.CoverCollect))
+		sleepVirtual(time.Minute)
+		require.Equal(t, runtime.ReasonThreadBusy, copyTo("waits"), "the answer waits for the other")
+		require.NoError(t, u.answer("ben", "inner", `"1"`, runtime.CoverPartial))
+		sleepVirtual(time.Minute)
+		require.Equal(t, checkpoint.RunSucceeded, u.readRun("t", "").State)
+		require.Empty(t, copyTo("done"))
+	})
+}
+
 // What a call says of all answers holds for its own answers, from their effect on.
 func TestEachAnswerKeepsItsCoverage(t *testing.T) {
 	for name, c := range map[string]struct {

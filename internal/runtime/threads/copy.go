@@ -55,6 +55,11 @@ func (m *Manager) CopyThread(ctx context.Context, req runtime.CopyRequest) (chec
 			return source, runtime.Errorf(runtime.ReasonThreadBusy, "run %q of the thread is active; copy it when that has ended or waits", source.Run).
 				With("activeRunId", source.Run)
 		}
+		if unused := source.Answered + source.Retractable; unused > 0 {
+			return source, runtime.Errorf(runtime.ReasonThreadBusy,
+				"no node has used %d answers of the thread yet, and a copy would use them once more; copy it when its run has gone on", unused).
+				With("activeRunId", source.Run)
+		}
 		if source.Open > 0 {
 			if err := m.opts.Holdings.CheckQuestions(ctx, req.Thread); err != nil {
 				return source, err

@@ -146,9 +146,10 @@ class ThreadServiceServicer(object):
         """Makes a thread that is what another one is: its state and history, its
         runs, and its questions, which are answered apart from the other's. Ids
         within the thread, of tasks too, stay the same; request ids are not
-        copied, nor runs that are queued. Of a history of more than 1000
-        checkpoints the newest are copied. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
-        THREAD_EXISTS, REQUEST_ID_CONFLICT.
+        copied, nor runs that are queued. Votes go along. An answer that no node
+        has used yet does not: the thread is THREAD_BUSY until it is used or taken
+        back. Of a history of more than 1000 checkpoints the newest are copied.
+        Errors: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_EXISTS, REQUEST_ID_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
