@@ -34,6 +34,7 @@ import (
 // callers' own and otherTenant, which they choose with the header.
 type accessServer struct {
 	conn   *grpc.ClientConn
+	http   string            // URL of the API for browsers
 	tokens map[string]string // by caller
 	policy string            // path
 	audit  string            // path of the records of calls
@@ -66,8 +67,10 @@ func startAccessServer(t *testing.T) *accessServer {
 	}
 	started := startServerWith(t, server.Options{
 		Store: "memory", CallerOptions: server.CallerOptions{APIKeys: keys}, AccessOptions: server.AccessOptions{Access: s.policy},
-		LimitOptions: server.LimitOptions{Reflection: true}, AuditOptions: server.AuditOptions{Audit: []string{"file:" + s.audit}},
+		HTTPOptions:  server.HTTPOptions{HTTP: "127.0.0.1:0", MaxHTTPConnections: 100},
+		LimitOptions: server.LimitOptions{Reflection: true, MaxMessage: 8 << 20, MaxIncoming: 64 << 20, Stall: 30 * time.Second}, AuditOptions: server.AuditOptions{Audit: []string{"file:" + s.audit}},
 	})
+	s.http = started.http
 	var err error
 	s.conn, err = grpc.NewClient(started.server, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)

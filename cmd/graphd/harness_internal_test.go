@@ -34,6 +34,7 @@ type commandResult struct {
 // commandRunner calls commands the way main does, without a terminal.
 type commandRunner struct {
 	server     string
+	http       string // URL of the API for browsers, "" = none
 	stdin      string
 	isTerminal bool
 	columns    int
@@ -96,7 +97,7 @@ func startServerWith(t *testing.T, o server.Options) commandRunner {
 		defer cancel()
 		require.NoError(t, s.DrainServer(ctx))
 	})
-	return commandRunner{server: s.Address()}
+	return commandRunner{server: s.Address(), http: s.HTTPURL()}
 }
 
 // serverProcess is a server of its own, which can be killed.

@@ -65,7 +65,7 @@ func (o *Options) openLinks(log *zap.Logger) (*linkServer, error) {
 	if err := o.checkLinksExposure(at.Addr()); err != nil {
 		return l, err
 	}
-	secure, err := o.readLinkTLS(log)
+	secure, err := o.readHTTPTLS(log, "", "http/1.1")
 	if err != nil {
 		return l, err
 	}
@@ -79,13 +79,13 @@ func (o *Options) openLinks(log *zap.Logger) (*linkServer, error) {
 	return l, nil
 }
 
-// readLinkTLS reads the files of TLS for browsers: they present no certificates, and speak
-// HTTP/1.1 here. nil = plain text.
-func (o *Options) readLinkTLS(log *zap.Logger) (*tls.Config, error) {
+// readHTTPTLS reads the files of TLS for a server of HTTP in these versions. clientCA is the
+// file with the CAs of clients, "" = they present no certificates. nil = plain text.
+func (o *Options) readHTTPTLS(log *zap.Logger, clientCA string, versions ...string) (*tls.Config, error) {
 	if o.TLSCert == "" {
 		return nil, nil
 	}
-	files, err := tlsfiles.OpenServer(tlsfiles.ServerFiles{Cert: o.TLSCert, Key: o.TLSKey}, log.Named("tls"), time.Now)
+	files, err := tlsfiles.OpenServer(tlsfiles.ServerFiles{Cert: o.TLSCert, Key: o.TLSKey, ClientCA: clientCA}, log.Named("tls"), time.Now)
 	if err != nil {
 		return nil, explainTLSFile(err)
 	}
@@ -97,7 +97,7 @@ func (o *Options) readLinkTLS(log *zap.Logger) (*tls.Config, error) {
 			return nil, err
 		}
 		now = now.Clone()
-		now.NextProtos = []string{"http/1.1"}
+		now.NextProtos = versions
 		return now, nil
 	}
 	return config, nil

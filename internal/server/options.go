@@ -59,6 +59,7 @@ type Options struct {
 	QuotaOptions
 	WebhookOptions
 	LinkOptions
+	HTTPOptions
 	LimitOptions
 	GraphOptions
 	ValueOptions
@@ -112,6 +113,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.QuotaOptions.RegisterFlags(f)
 	o.WebhookOptions.RegisterFlags(f)
 	o.LinkOptions.RegisterFlags(f)
+	o.HTTPOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
@@ -187,8 +189,8 @@ func (o *Options) validateOptions() error {
 	}
 	return errors.Join(
 		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store), o.validateCallers(),
-		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.validateLinks(), o.LimitOptions.validateOptions(), o.GraphOptions.validateOptions(),
-		o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
+		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.validateLinks(), o.validateHTTP(), o.LimitOptions.validateOptions(),
+		o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 
 // KeepAll is the value that keeps every checkpoint.

@@ -34,6 +34,9 @@ func RunServer(ctx context.Context, o Options, log *zap.Logger, own Environment,
 	if at := s.LinksURL(); at != "" {
 		fields = append(fields, zap.String("links", at))
 	}
+	if at := s.HTTPURL(); at != "" {
+		fields = append(fields, zap.String("http", at))
+	}
 	log.Info("serving", fields...)
 	if ready != nil {
 		ready(s)

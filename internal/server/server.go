@@ -70,6 +70,7 @@ type Server struct {
 	metricsServer   *http.Server
 	metricsListener net.Listener // nil = no metrics are served
 	links           *linkServer  // nil = the server makes no links
+	http            *httpServer  // nil = browsers are not served
 	serveErrors     chan error   // an error that ended serving
 	quotas          *quotaFile   // nil = callers have no limits
 	notifiers       []*notify.Notifier
@@ -80,7 +81,7 @@ type Server struct {
 // NewServer wires a server and begins to listen; StartServing starts it. On an
 // error it closes everything that it has opened.
 func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) (_ *Server, err error) {
-	s := &Server{log: log, serveErrors: make(chan error, 3)}
+	s := &Server{log: log, serveErrors: make(chan error, 5)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeAll())
@@ -129,6 +130,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 		return s, err
 	}
 	if s.links, err = o.openLinks(log.Named("links")); err != nil {
+		return s, err
+	}
+	if s.http, err = o.openHTTP(log.Named("http")); err != nil {
 		return s, err
 	}
 	name.Options = o.StoreOptions
@@ -449,6 +453,7 @@ func (s *Server) StartServing() {
 		}
 	}()
 	s.serveLinks()
+	s.serveHTTP()
 	if s.metricsServer == nil {
 		return
 	}
@@ -470,6 +475,7 @@ func (s *Server) DrainServer(ctx context.Context) error {
 	s.Engine.Drain(ctx)
 	err := <-drained
 	s.links.drainPages(ctx)
+	s.http.drainRequests(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("the drain timeout has passed; what was left was cut")
 		err = nil
@@ -489,7 +495,7 @@ func (s *Server) closeAll() error {
 			all = append(all, err)
 		}
 	}
-	all = append(all, s.links.closePages())
+	all = append(all, s.links.closePages(), s.http.closeRequests())
 	if s.metricsServer != nil {
 		all = append(all, s.metricsServer.Close())
 	}

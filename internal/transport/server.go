@@ -281,7 +281,7 @@ func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
 	if o.TLS != nil {
 		protection = handshake.ReportRefusals(credentials.NewTLS(o.TLS), o.HandshakeMetrics, o.Log)
 	}
-	list = append(list, grpc.Creds(incoming.WrapCredentials(protection)))
+	list = append(list, grpc.Creds(incoming.WrapCredentials(handshake.TakeRelayed(protection))))
 	if o.MaxCalls > 0 {
 		list = append(list, grpc.MaxConcurrentStreams(uint32(o.MaxCalls)))
 	}

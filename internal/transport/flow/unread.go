@@ -412,6 +412,9 @@ type connection struct {
 // RemoteAddr returns an address from which the calls of the connection find it.
 func (c *connection) RemoteAddr() net.Addr { return c.addr }
 
+// NetConn returns the connection below.
+func (c *connection) NetConn() net.Conn { return c.Conn }
+
 type remoteAddr struct {
 	net.Addr
 

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"net"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/graphd-dev/graphd/internal/cli/exit"
+)
+
+// HTTPOptions are those of the API for browsers.
+type HTTPOptions struct {
+	HTTP               string
+	HTTPHosts          []string
+	HTTPOrigins        []string
+	MaxHTTPConnections int
+}
+
+// RegisterFlags registers the options.
+func (o *HTTPOptions) RegisterFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.HTTP, flagHTTP, "", "address to serve the API on for browsers, over HTTP, with --tls-cert over HTTPS (default: not served)")
+	f.StringArrayVar(&o.HTTPHosts, flagHTTPHost, nil, "name by which browsers reach --http in plain text, besides localhost and addresses (repeatable)")
+	f.StringArrayVar(&o.HTTPOrigins, flagHTTPOrigin, nil, "other site whose pages may call the API, like https://app.example.com (repeatable)")
+	f.IntVar(&o.MaxHTTPConnections, "max-http-connections", 500, "how many connections --http may have; others wait until one closes")
+}
+
+// Names of options that are also used in messages.
+const (
+	flagHTTP       = "http"
+	flagHTTPHost   = "http-host"
+	flagHTTPOrigin = "http-origin"
+)
+
+const mostHTTPConnections = 1 << 20
+
+// validateHTTP returns an *exit.UsageError for values that can't work together.
+func (o *Options) validateHTTP() error {
+	switch {
+	case o.HTTP == "" && len(o.HTTPHosts) > 0:
+		return exit.Usagef("--%s needs --%s", flagHTTPHost, flagHTTP).WithHint("give an address, like --http 127.0.0.1:7780")
+	case o.HTTP == "" && len(o.HTTPOrigins) > 0:
+		return exit.Usagef("--%s needs --%s", flagHTTPOrigin, flagHTTP).WithHint("give an address, like --http 127.0.0.1:7780")
+	case o.MaxHTTPConnections < 1 || o.MaxHTTPConnections > mostHTTPConnections:
+		return exit.Usagef("--max-http-connections is %d", o.MaxHTTPConnections).WithHint("want a number from 1 to %d", mostHTTPConnections)
+	}
+	for _, name := range o.HTTPHosts {
+		if name == "" || strings.ContainsAny(name, "/:@ *") {
+			return exit.Usagef("--%s %q is no name of a host", flagHTTPHost, name).WithHint("want a name without scheme and port, like graphd.example.com")
+		}
+	}
+	return nil
+}
+
+// checkHTTPExposure refuses an address that other machines reach in plain text, or without a way to
+// know who calls.
+func (o *Options) checkHTTPExposure(at net.Addr) error {
+	address, ok := at.(*net.TCPAddr)
+	switch {
+	case o.Insecure || ok && address.IP.IsLoopback():
+		return nil
+	case o.TLSCert == "":
+		return exit.Usagef("other machines may reach --%s %s, and the server has no TLS", flagHTTP, o.HTTP).
+			WithHint("give --tls-cert and --tls-key; or --%s 127.0.0.1:7780 behind a proxy with TLS; or --insecure where a network keeps others out", flagHTTP)
+	case !o.KnowsCallers():
+		return exit.Usagef("other machines may reach --%s %s, and the server does not know who calls", flagHTTP, o.HTTP).
+			WithHint("give --api-keys, --token-issuers or --certificate-rules; or --%s 127.0.0.1:7780", flagHTTP)
+	}
+	return nil
+}

@@ -1,0 +1,345 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/graphd-dev/graphd/internal/contain"
+)
+
+// Options make a Facade. All fields must be set.
+type Options struct {
+	// Services are the services that are served, like those of graphdv1's files.
+	Services []protoreflect.ServiceDescriptor
+	// Listener is what the gRPC server accepts connections from.
+	Listener *Listener
+	// MaxMessageBytes bounds a request and an answer, MaxIncoming all requests that arrive or are
+	// decoded. A request waits RequestPatience for its part of them.
+	MaxMessageBytes int
+	MaxIncoming     int
+	RequestPatience time.Duration
+	// StallTimeout is how long a browser may take no message of a stream.
+	StallTimeout time.Duration
+	// OnPanic is told of a panic, which ends its request alone.
+	OnPanic func(*contain.PanicError)
+}
+
+// Facade serves the methods of services over the Connect protocol.
+type Facade struct {
+	opts     Options
+	methods  map[string]*method // by path
+	incoming *semaphore.Weighted
+	conns    *connections
+}
+
+// method is a method that is served, with the types of its messages.
+type method struct {
+	path     string
+	isStream bool
+	in, out  protoreflect.MessageType
+}
+
+// New makes a Facade. The error names a message whose type the process does not have.
+func New(o Options) (*Facade, error) {
+	f := &Facade{
+		opts: o, methods: map[string]*method{}, incoming: semaphore.NewWeighted(int64(o.MaxIncoming)),
+		conns: &connections{listener: o.Listener, maxMessageBytes: o.MaxMessageBytes, byClient: map[string]*connection{}},
+	}
+	for _, s := range o.Services {
+		for i := range s.Methods().Len() {
+			d := s.Methods().Get(i)
+			m := &method{path: fmt.Sprintf("/%s/%s", s.FullName(), d.Name()), isStream: d.IsStreamingServer()}
+			if d.IsStreamingClient() { // the body of a browser's request has an end
+				continue
+			}
+			var err error
+			if m.in, err = protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName()); err != nil {
+				return nil, fmt.Errorf("web: input of %s: %w", m.path, err)
+			}
+			if m.out, err = protoregistry.GlobalTypes.FindMessageByName(d.Output().FullName()); err != nil {
+				return nil, fmt.Errorf("web: output of %s: %w", m.path, err)
+			}
+			f.methods[m.path] = m
+		}
+	}
+	return f, nil
+}
+
+// Paths returns the paths of the methods.
+func (f *Facade) Paths() []string { return slices.Sorted(maps.Keys(f.methods)) }
+
+// TrackState must be told of the states of HTTP connections, as http.Server.ConnState.
+func (f *Facade) TrackState(conn net.Conn, state http.ConnState) { f.conns.trackState(conn, state) }
+
+// ServeHTTP makes the call of a request.
+func (f *Facade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := contain.Call(func() { f.serveCall(w, r) }); p != nil {
+		f.opts.OnPanic(p)
+		writeError(w, status.Error(codes.Internal, "the server failed in this request"))
+	}
+}
+
+func (f *Facade) serveCall(w http.ResponseWriter, r *http.Request) {
+	m := f.methods[r.URL.Path]
+	if m == nil {
+		writeError(w, newStatus(codes.Unimplemented, reasonNoMethod, "there is no such method that HTTP can call", nil))
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	codec := findCodec(r, m.isStream)
+	if codec == nil {
+		var accepted []string
+		for _, c := range messageCodecs() {
+			accepted = append(accepted, c.contentType(m.isStream))
+		}
+		w.Header().Set("Accept-Post", strings.Join(accepted, ", "))
+		w.WriteHeader(http.StatusUnsupportedMediaType)
+		return
+	}
+	c := &call{method: m, codec: codec, w: w, r: r}
+	out := http.NewResponseController(w)
+	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the next response of the connection has its own
+	if m.isStream {
+		f.serveStream(c)
+		return
+	}
+	f.serveUnary(c)
+}
+
+// call is a request that is served.
+type call struct {
+	method *method
+	codec  *messageCodec
+	w      http.ResponseWriter
+	r      *http.Request
+}
+
+func (f *Facade) serveUnary(c *call) {
+	ctx, cancel, err := callContext(c.r)
+	if err != nil {
+		writeError(c.w, err)
+		return
+	}
+	defer cancel()
+	in, err := f.readRequest(c)
+	if err != nil {
+		writeError(c.w, err)
+		return
+	}
+	conn, err := f.conns.callsOf(c.r)
+	if err != nil {
+		writeError(c.w, err)
+		return
+	}
+	out := c.method.out.New().Interface()
+	var head, tail metadata.MD
+	err = conn.Invoke(ctx, c.method.path, in, out, grpc.Header(&head), grpc.Trailer(&tail))
+	copyHeaders(c.w.Header(), "", head)
+	copyHeaders(c.w.Header(), "Trailer-", tail)
+	if err != nil {
+		writeError(c.w, err)
+		return
+	}
+	text, err := c.codec.appendTo(nil, out)
+	if err != nil {
+		writeError(c.w, err)
+		return
+	}
+	c.w.Header().Set("Content-Type", c.codec.unaryType)
+	c.write(text, f.opts.StallTimeout)
+}
+
+func (f *Facade) serveStream(c *call) {
+	ctx, cancel, err := callContext(c.r)
+	if err == nil {
+		defer cancel()
+		err = f.relayStream(ctx, c)
+	}
+	if ctx.Err() != nil && c.r.Context().Err() != nil {
+		return // the browser has left
+	}
+	c.begin(nil)
+	if errors.Is(err, io.EOF) {
+		c.write(appendEnd(nil, nil), f.opts.StallTimeout)
+		return
+	}
+	c.write(appendEnd(nil, toStatus(err)), f.opts.StallTimeout)
+}
+
+// relayStream makes the call of a stream and writes its messages. The error is io.EOF after the
+// last one.
+func (f *Facade) relayStream(ctx context.Context, c *call) error {
+	in, err := f.readRequest(c)
+	if err != nil {
+		return err
+	}
+	conn, err := f.conns.callsOf(c.r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a stream that is not read to its end
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, c.method.path)
+	if err != nil {
+		return err
+	}
+	if err := stream.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, RecvMsg has the error
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	head, err := stream.Header()
+	if err != nil {
+		return err
+	}
+	c.begin(head)
+	out := c.method.out.New().Interface()
+	for buffer := []byte(nil); ; {
+		proto.Reset(out)
+		if err := stream.RecvMsg(out); err != nil {
+			return err
+		}
+		if buffer, err = appendMessage(buffer[:0], c.codec, out); err != nil {
+			return err
+		}
+		if !c.write(buffer, f.opts.StallTimeout) {
+			return context.Canceled
+		}
+	}
+}
+
+// begin writes the head of a stream's response, once.
+func (c *call) begin(head metadata.MD) {
+	if c.w.Header().Get("Content-Type") != "" {
+		return
+	}
+	copyHeaders(c.w.Header(), "", head)
+	c.w.Header().Set("Content-Type", c.codec.streamType)
+	c.w.Header().Set("X-Accel-Buffering", "no") // a proxy passes each message on at once
+	c.w.WriteHeader(http.StatusOK)
+}
+
+// write writes a part of a response at once. It reports whether the browser has taken it.
+func (c *call) write(part []byte, within time.Duration) bool {
+	out := http.NewResponseController(c.w)
+	if err := out.SetWriteDeadline(time.Now().Add(within)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return false
+	}
+	if _, err := c.w.Write(part); err != nil {
+		return false
+	}
+	err := out.Flush()
+	return err == nil || errors.Is(err, http.ErrNotSupported)
+}
+
+// writeError answers a unary request with an error.
+func writeError(w http.ResponseWriter, err error) {
+	shown, code := newConnectError(toStatus(err))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(shown.encode()) // the browser has left
+}
+
+// readRequest reads and decodes the message of a request.
+func (f *Facade) readRequest(c *call) (proto.Message, error) {
+	encodings := c.r.Header.Get("Content-Encoding")
+	if c.method.isStream {
+		encodings = c.r.Header.Get("Connect-Content-Encoding")
+	}
+	if encodings != "" && encodings != "identity" {
+		return nil, newStatus(codes.Unimplemented, reasonInvalidField, "the request is compressed: want identity", nil)
+	}
+	most := int64(f.opts.MaxMessageBytes) + headroomBytes
+	if c.r.ContentLength > most {
+		return nil, newTooLarge(most)
+	}
+	size := most
+	if c.r.ContentLength >= 0 {
+		size = c.r.ContentLength
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), f.opts.RequestPatience)
+	defer cancel()
+	if f.incoming.Acquire(ctx, size) != nil {
+		return nil, newStatus(codes.ResourceExhausted, reasonTooManyRequests, "the server reads too many requests: try again", nil)
+	}
+	defer f.incoming.Release(size)
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, newTooLarge(most)
+	}
+	if err != nil {
+		return nil, newStatus(codes.InvalidArgument, reasonInvalidField, "the request ended before its body", nil)
+	}
+	if c.method.isStream {
+		if body, err = openEnvelope(body); err != nil {
+			return nil, err
+		}
+	}
+	in := c.method.in.New().Interface()
+	return in, c.codec.unmarshal(body, in)
+}
+
+func newTooLarge(most int64) error {
+	return newStatus(codes.InvalidArgument, reasonTooLarge, fmt.Sprintf("the request has more than %d bytes", most), nil)
+}
+
+// maxTimeoutDigits bounds Connect-Timeout-Ms, as the protocol says.
+const maxTimeoutDigits = 10
+
+// callContext returns the context of a call: its headers, and how long it may take. The context is
+// that of the request when there is an error.
+func callContext(r *http.Request) (context.Context, context.CancelFunc, error) {
+	ctx := r.Context()
+	forwarded := metadata.MD{}
+	for _, header := range []string{"Authorization", "Graphd-Tenant", "X-Request-Id", "Traceparent", "Tracestate"} {
+		forwarded.Append(header, r.Header.Values(header)...)
+	}
+	ctx = metadata.NewOutgoingContext(ctx, forwarded)
+	given := r.Header.Get("Connect-Timeout-Ms")
+	if given == "" {
+		ctx, cancel := context.WithCancel(ctx)
+		return ctx, cancel, nil
+	}
+	n, err := strconv.ParseUint(given, 10, 63)
+	if err != nil || len(given) > maxTimeoutDigits {
+		return r.Context(), nil, newStatus(codes.InvalidArgument, reasonInvalidField,
+			"the header Connect-Timeout-Ms is no number of milliseconds: want at most 10 digits", map[string]string{"field": "Connect-Timeout-Ms"})
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(n)*time.Millisecond)
+	return ctx, cancel, nil
+}
+
+// copyHeaders adds metadata of the server to the headers of a response.
+func copyHeaders(to http.Header, prefix string, from metadata.MD) {
+	for key, values := range from {
+		if key == "content-type" || strings.HasPrefix(key, "grpc-") || strings.HasSuffix(key, "-bin") {
+			continue
+		}
+		for _, value := range values {
+			to.Add(prefix+http.CanonicalHeaderKey(key), value)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Guard refuses requests that the page of another site makes a browser send.
+type Guard struct {
+	// Hosts are the names by which browsers reach the server, besides addresses and localhost. nil =
+	// any name: with TLS, the certificate names the server.
+	Hosts []string
+	// Origins are the other sites whose pages may call, like https://app.example.com.
+	Origins []string
+
+	sites *http.CrossOriginProtection
+}
+
+// NewGuard makes a Guard. The error names the origin that is none.
+func NewGuard(hosts, origins []string) (*Guard, error) {
+	g := &Guard{Hosts: hosts, Origins: origins, sites: http.NewCrossOriginProtection()}
+	for _, origin := range origins {
+		if err := g.sites.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("%q is no origin: want SCHEME://HOST or SCHEME://HOST:PORT", origin)
+		}
+	}
+	return g, nil
+}
+
+const reasonForbidden = "ORIGIN_REFUSED"
+
+// Protect refuses requests of other sites, and answers the preflight requests of those that may
+// call.
+func (g *Guard) Protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.isOwnHost(r.Host) {
+			// The name of an attacker's site may lead to this server, and its page is of one origin with it then.
+			writeError(w, newStatus(codes.PermissionDenied, reasonForbidden,
+				"the server has no such host: an operator can give it with --http-host", map[string]string{"field": "Host"}))
+			return
+		}
+		origin := r.Header.Get("Origin")
+		if origin != "" && slices.Contains(g.Origins, origin) {
+			allowOrigin(w.Header(), origin)
+			if r.Method == http.MethodOptions {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+		}
+		if err := g.sites.Check(r); err != nil {
+			writeError(w, newStatus(codes.PermissionDenied, reasonForbidden,
+				"pages of another site may not call: an operator can allow it with --http-origin", map[string]string{"field": "Origin"}))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// allowOrigin lets a page of another site read a response.
+func allowOrigin(to http.Header, origin string) {
+	to.Set("Access-Control-Allow-Origin", origin)
+	to.Add("Vary", "Origin")
+	to.Set("Access-Control-Allow-Methods", http.MethodPost)
+	to.Set("Access-Control-Allow-Headers",
+		"Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Graphd-Tenant, X-Request-Id, X-User-Agent")
+	to.Set("Access-Control-Expose-Headers", "Graphd-Thread-Id, Graphd-Run-Id, X-Request-Id")
+	to.Set("Access-Control-Max-Age", "7200")
+}
+
+// isOwnHost reports whether the Host of a request is one of this server: a page can't have made its
+// own name lead here.
+func (g *Guard) isOwnHost(host string) bool {
+	if g.Hosts == nil {
+		return true
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(g.Hosts, host)
+}
