@@ -52,7 +52,7 @@ func (o *Options) openHTTP(log *zap.Logger) (*httpServer, error) {
 	if err := o.checkHTTPExposure(at.Addr()); err != nil {
 		return h, err
 	}
-	if err := h.build(o, log); err != nil {
+	if err := h.buildServer(o, log); err != nil {
 		return h, err
 	}
 	secure, err := o.readHTTPTLS(log, o.TLSClientCA, "h2", "http/1.1")
@@ -62,8 +62,8 @@ func (o *Options) openHTTP(log *zap.Logger) (*httpServer, error) {
 	return h, err
 }
 
-// build makes the HTTP server.
-func (h *httpServer) build(o *Options, log *zap.Logger) error {
+// buildServer makes the HTTP server.
+func (h *httpServer) buildServer(o *Options, log *zap.Logger) error {
 	hosts := append([]string{}, o.HTTPHosts...)
 	if o.TLSCert != "" {
 		hosts = nil // the certificate names the server
@@ -79,12 +79,8 @@ func (h *httpServer) build(o *Options, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
-	routes := http.NewServeMux()
-	for _, path := range facade.Paths() {
-		routes.Handle(path, facade)
-	}
 	h.http = &http.Server{
-		Handler: guard.Protect(routes), ConnState: facade.TrackState, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
+		Handler: guard.Protect(facade), ConnState: facade.TrackState, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
 		IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
 		ErrorLog: stdlog.New(io.Discard, "", 0), // it tells of single connections, like one that is no TLS
 	}

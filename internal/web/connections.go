@@ -39,14 +39,14 @@ func (c *connections) trackState(conn net.Conn, state http.ConnState) {
 		defer c.mu.Unlock()
 		c.byClient[conn.RemoteAddr().String()] = &connection{address: conn.RemoteAddr()}
 	case http.StateClosed, http.StateHijacked:
-		if calls := c.remove(conn.RemoteAddr().String()); calls != nil {
+		if calls := c.removeClient(conn.RemoteAddr().String()); calls != nil {
 			_ = calls.Close() // the only error is that it is closed
 		}
 	case http.StateActive, http.StateIdle:
 	}
 }
 
-func (c *connections) remove(client string) *grpc.ClientConn {
+func (c *connections) removeClient(client string) *grpc.ClientConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.byClient[client]
@@ -71,7 +71,7 @@ func (c *connections) callsOf(r *http.Request) (grpc.ClientConnInterface, error)
 	}
 	from := browser{address: known.address, tls: r.TLS}
 	calls, err := grpc.NewClient("passthrough:///memory",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.listener.connect(ctx, from) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.listener.connectBrowser(ctx, from) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // inside the process
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.maxMessageBytes+headroomBytes), grpc.MaxCallSendMsgSize(c.maxMessageBytes+headroomBytes)),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), // a call is made once, as the browser makes it

@@ -51,7 +51,7 @@ func appendEnd(to []byte, st *status.Status) []byte {
 	text := []byte("{}")
 	if st != nil {
 		e, _ := newConnectError(st)
-		text = append(append([]byte(`{"error":`), e.encode()...), '}')
+		text = append(append([]byte(`{"error":`), e.encodeJSON()...), '}')
 	}
 	to = append(to, flagEndStream, 0, 0, 0, 0)
 	binary.BigEndian.PutUint32(to[len(to)-4:], uint32(len(text)))

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,9 +80,6 @@ func New(o Options) (*Facade, error) {
 	}
 	return f, nil
 }
-
-// Paths returns the paths of the methods.
-func (f *Facade) Paths() []string { return slices.Sorted(maps.Keys(f.methods)) }
 
 // TrackState must be told of the states of HTTP connections, as http.Server.ConnState.
 func (f *Facade) TrackState(conn net.Conn, state http.ConnState) { f.conns.trackState(conn, state) }
@@ -168,7 +163,7 @@ func (f *Facade) serveUnary(c *call) {
 		return
 	}
 	c.w.Header().Set("Content-Type", c.codec.unaryType)
-	c.write(text, f.opts.StallTimeout)
+	c.writePart(text, f.opts.StallTimeout)
 }
 
 func (f *Facade) serveStream(c *call) {
@@ -180,12 +175,12 @@ func (f *Facade) serveStream(c *call) {
 	if ctx.Err() != nil && c.r.Context().Err() != nil {
 		return // the browser has left
 	}
-	c.begin(nil)
+	c.beginResponse(nil)
 	if errors.Is(err, io.EOF) {
-		c.write(appendEnd(nil, nil), f.opts.StallTimeout)
+		c.writePart(appendEnd(nil, nil), f.opts.StallTimeout)
 		return
 	}
-	c.write(appendEnd(nil, toStatus(err)), f.opts.StallTimeout)
+	c.writePart(appendEnd(nil, toStatus(err)), f.opts.StallTimeout)
 }
 
 // relayStream makes the call of a stream and writes its messages. The error is io.EOF after the
@@ -215,7 +210,7 @@ func (f *Facade) relayStream(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	c.begin(head)
+	c.beginResponse(head)
 	out := c.method.out.New().Interface()
 	for buffer := []byte(nil); ; {
 		proto.Reset(out)
@@ -225,14 +220,14 @@ func (f *Facade) relayStream(ctx context.Context, c *call) error {
 		if buffer, err = appendMessage(buffer[:0], c.codec, out); err != nil {
 			return err
 		}
-		if !c.write(buffer, f.opts.StallTimeout) {
+		if !c.writePart(buffer, f.opts.StallTimeout) {
 			return context.Canceled
 		}
 	}
 }
 
-// begin writes the head of a stream's response, once.
-func (c *call) begin(head metadata.MD) {
+// beginResponse writes the head of a stream's response, once.
+func (c *call) beginResponse(head metadata.MD) {
 	if c.w.Header().Get("Content-Type") != "" {
 		return
 	}
@@ -242,8 +237,8 @@ func (c *call) begin(head metadata.MD) {
 	c.w.WriteHeader(http.StatusOK)
 }
 
-// write writes a part of a response at once. It reports whether the browser has taken it.
-func (c *call) write(part []byte, within time.Duration) bool {
+// writePart writes a part of a response at once. It reports whether the browser has taken it.
+func (c *call) writePart(part []byte, within time.Duration) bool {
 	out := http.NewResponseController(c.w)
 	if err := out.SetWriteDeadline(time.Now().Add(within)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return false
@@ -260,7 +255,7 @@ func writeError(w http.ResponseWriter, err error) {
 	shown, code := newConnectError(toStatus(err))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(shown.encode()) // the browser has left
+	_, _ = w.Write(shown.encodeJSON()) // the browser has left
 }
 
 // readRequest reads and decodes the message of a request.

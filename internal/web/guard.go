@@ -13,18 +13,22 @@ import (
 
 // Guard refuses requests that the page of another site makes a browser send.
 type Guard struct {
-	// Hosts are the names by which browsers reach the server, besides addresses and localhost. nil =
-	// any name: with TLS, the certificate names the server.
-	Hosts []string
-	// Origins are the other sites whose pages may call, like https://app.example.com.
-	Origins []string
-
-	sites *http.CrossOriginProtection
+	hosts   []string // in lower case; nil = any name
+	origins []string
+	sites   *http.CrossOriginProtection
 }
 
-// NewGuard makes a Guard. The error names the origin that is none.
+// NewGuard makes a Guard. hosts are the names by which browsers reach the server, besides
+// addresses and localhost; nil = any name, because with TLS the certificate names the server.
+// origins are the other sites whose pages may call. The error names the origin that is none.
 func NewGuard(hosts, origins []string) (*Guard, error) {
-	g := &Guard{Hosts: hosts, Origins: origins, sites: http.NewCrossOriginProtection()}
+	g := &Guard{origins: origins, sites: http.NewCrossOriginProtection()}
+	if hosts != nil {
+		g.hosts = make([]string, 0, len(hosts))
+	}
+	for _, host := range hosts {
+		g.hosts = append(g.hosts, strings.ToLower(host))
+	}
 	for _, origin := range origins {
 		if err := g.sites.AddTrustedOrigin(origin); err != nil {
 			return nil, fmt.Errorf("%q is no origin: want SCHEME://HOST or SCHEME://HOST:PORT", origin)
@@ -46,7 +50,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 			return
 		}
 		origin := r.Header.Get("Origin")
-		if origin != "" && slices.Contains(g.Origins, origin) {
+		if origin != "" && slices.Contains(g.origins, origin) {
 			allowOrigin(w.Header(), origin)
 			if r.Method == http.MethodOptions {
 				w.WriteHeader(http.StatusNoContent)
@@ -76,7 +80,7 @@ func allowOrigin(to http.Header, origin string) {
 // isOwnHost reports whether the Host of a request is one of this server: a page can't have made its
 // own name lead here.
 func (g *Guard) isOwnHost(host string) bool {
-	if g.Hosts == nil {
+	if g.hosts == nil {
 		return true
 	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -86,5 +90,5 @@ func (g *Guard) isOwnHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(g.Hosts, host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(g.hosts, host)
 }

@@ -45,7 +45,7 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr returns the address of the listener, which nobody can dial.
+// Addr returns the address of the listener, which no client can dial.
 func (*Listener) Addr() net.Addr { return memoryAddr{} }
 
 type memoryAddr struct{}
@@ -68,8 +68,8 @@ type dial struct {
 	from browser
 }
 
-// connect makes a connection for a browser and returns the end of the gRPC client.
-func (l *Listener) connect(ctx context.Context, from browser) (net.Conn, error) {
+// connectBrowser makes a connection for a browser and returns the end of the gRPC client.
+func (l *Listener) connectBrowser(ctx context.Context, from browser) (net.Conn, error) {
 	d := dial{pipe: bufconn.Listen(pipeBytes), from: from}
 	select {
 	case l.dials <- d:

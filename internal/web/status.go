@@ -94,8 +94,8 @@ type connectError struct {
 	Details []connectDetail `json:"details,omitempty"`
 }
 
-// encode returns the error in JSON.
-func (e connectError) encode() []byte {
+// encodeJSON returns the error in JSON.
+func (e connectError) encodeJSON() []byte {
 	text, err := json.Marshal(e)
 	if err != nil { // the JSON of a detail is that of protojson
 		return []byte(`{"code":"internal"}`)

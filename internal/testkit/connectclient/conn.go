@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"connectrpc.com/connect"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // types of details
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -36,7 +36,7 @@ var _ grpc.ClientConnInterface = (*Conn)(nil)
 
 // Invoke makes a unary call.
 func (c *Conn) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
-	client, request, err := c.prepare(ctx, method, args)
+	client, request, err := c.prepareCall(ctx, method, args)
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func (c *Conn) NewStream(ctx context.Context, _ *grpc.StreamDesc, method string,
 	return &clientStream{conn: c, ctx: ctx, method: method}, nil
 }
 
-// prepare returns what makes a call.
-func (c *Conn) prepare(ctx context.Context, method string, args any) (
+// prepareCall returns what makes a call.
+func (c *Conn) prepareCall(ctx context.Context, method string, args any) (
 	*connect.Client[dynamicpb.Message, dynamicpb.Message], *connect.Request[dynamicpb.Message], error,
 ) {
 	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", "."))
@@ -119,8 +119,6 @@ func toStatus(err error) error {
 	return st.Err()
 }
 
-var _ proto.Message = (*errdetails.ErrorInfo)(nil) // the type of the details, for toStatus
-
 // clientStream is a call with a stream of answers.
 type clientStream struct {
 	conn    *Conn
@@ -131,7 +129,7 @@ type clientStream struct {
 
 // SendMsg makes the call.
 func (s *clientStream) SendMsg(m any) error {
-	client, request, err := s.conn.prepare(s.ctx, s.method, m)
+	client, request, err := s.conn.prepareCall(s.ctx, s.method, m)
 	if err != nil {
 		return err
 	}
