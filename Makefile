@@ -13,6 +13,8 @@ LINT     := bin/golangci-lint-$(GOLANGCI_VERSION)
 BUF_DIR  := .cache/buf-$(BUF_VERSION)
 BUF      := $(BUF_DIR)/node_modules/.bin/buf
 BASELINE := proto/baseline.binpb
+# What the page is built with, pinned in page/package-lock.json.
+PAGE     := page/node_modules/.package-lock.json
 
 # Python 3.10 or newer with venv. What CI installs is pinned in sdk/python/constraints.txt.
 PYTHON ?= python3
@@ -222,7 +224,7 @@ bench-remote: $(VENV)/ok build ## Measure a chain of Python nodes beside bare gR
 		-langgraph-python='$(LANGGRAPH_PYTHON)' -scripts=remote
 
 .PHONY: lint
-lint: go-lint mod-lint python-lint $(BUF) ## Check the Go code, the go.mod files, the Python code and the protos
+lint: go-lint mod-lint python-lint page-lint $(BUF) ## Check the Go code, the go.mod files, the Python code, the page and the protos
 	$(BUF) format --diff --exit-code proto
 	$(BUF) lint
 
@@ -245,6 +247,11 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	'$(VENV)/bin/mypy' --strict --config-file= sdk/python/hatch_build.py sdk/python/tests/typing/*.py examples/*.py examples/*/*.py tests/chaos/*.py tests/ledger/*.py tests/moves/*.py
 	PYRIGHT_PYTHON_CACHE_DIR='$(CURDIR)/.cache/pyright' '$(VENV)/bin/pyright' -p sdk/python/tests/typing --pythonpath '$(VENV)/bin/python'
 
+.PHONY: page-lint
+page-lint: $(PAGE) $(BUF) ## Check the types of the page
+	rm -rf page/gen && cd page && '$(CURDIR)/$(BUF)' generate .. --template buf.gen.yaml
+	cd page && node_modules/.bin/tsc --noEmit
+
 .PHONY: fmt
 fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the protos
 	$(LINT) fmt
@@ -252,7 +259,11 @@ fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the pr
 	$(BUF) format --write proto
 
 .PHONY: generate
-generate: go-generate python-generate cli-reference roles-reference langgraph-names ## Generate gen/ and the Python stubs from proto/, and tables of docs/ from the code
+generate: go-generate python-generate cli-reference roles-reference langgraph-names page ## Generate gen/ and the Python stubs from proto/, tables of docs/ from the code, and the page from its sources
+
+.PHONY: page
+page: $(PAGE) ## Build page/dist, the page that is in the binary, from page/src
+	cd page && node build.mjs
 
 .PHONY: go-generate
 go-generate: $(BUF) ## Generate gen/ from proto/
@@ -275,12 +286,14 @@ python-generate: $(GENERATOR)/ok ## Generate the Python stubs from proto/
 	'$(GENERATOR)/bin/python' sdk/python/tools/generate.py
 
 .PHONY: generate-check
-generate-check: $(BUF) $(GENERATOR)/ok ## Fail if gen/ or the Python stubs are not what proto/ generates
+generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) ## Fail if gen/, the Python stubs or page/dist are not what their sources make
 	@rm -rf .cache/generated && mkdir -p .cache/generated
 	$(BUF) generate --output .cache/generated
 	diff -r gen .cache/generated/gen
 	'$(GENERATOR)/bin/python' sdk/python/tools/generate.py .cache/generated/_gen
 	diff -r --exclude=__pycache__ sdk/python/src/graphd/_gen .cache/generated/_gen
+	cd page && node build.mjs '$(CURDIR)/.cache/generated/page'
+	diff -r page/dist .cache/generated/page
 	@rm -rf .cache/generated
 
 .PHONY: breaking
@@ -341,6 +354,10 @@ $(LINT):
 $(BUF):
 	@mkdir -p $(BUF_DIR)
 	npm install --prefix $(BUF_DIR) --no-save --no-audit --no-fund --loglevel=error @bufbuild/buf@$(BUF_VERSION)
+
+$(PAGE): page/package-lock.json
+	cd page && npm ci --no-audit --no-fund --loglevel=error
+	@touch '$@'
 
 # A venv that is half made has no file "ok" and is made anew.
 $(VENV)/ok: sdk/python/pyproject.toml sdk/python/constraints.txt

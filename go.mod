@@ -2,6 +2,8 @@ module github.com/graphd-dev/graphd
 
 go 1.26.0
 
+ignore ./page/node_modules
+
 require (
 	cel.dev/cel-go v0.33.2
 	connectrpc.com/connect v1.21.1

@@ -489,6 +489,7 @@ var layers = []layer{
 			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
 		},
 	},
+	{path: "page", neverLinks: outerPackages},
 	{path: "internal/web", mayImport: []string{"gen"}, containsPanics: true, neverLinks: concatLists(driverPackages, []string{module + "/internal/runtime", module + "/internal/transport"})},
 	{path: "internal/audit", mayImport: []string{"internal/visible"}, containsPanics: true, neverLinks: outerPackages},
 	{

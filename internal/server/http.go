@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/web"
+	"github.com/graphd-dev/graphd/page"
 )
 
 // httpServer serves the API to browsers.
@@ -79,8 +80,16 @@ func (h *httpServer) buildServer(o *Options, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
+	files, err := page.Files()
+	if err != nil {
+		return err
+	}
+	shown, err := web.NewPage(files)
+	if err != nil {
+		return err
+	}
 	h.http = &http.Server{
-		Handler: guard.Protect(facade), ConnState: facade.TrackState, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
+		Handler: guard.Protect(web.Handler(facade, shown)), ConnState: facade.TrackState, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
 		IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
 		ErrorLog: stdlog.New(io.Discard, "", 0), // it tells of single connections, like one that is no TLS
 	}

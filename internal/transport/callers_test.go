@@ -167,6 +167,12 @@ func TestKeysThatAreAwayAskToRetry(t *testing.T) {
 	require.True(t, isRetry)
 }
 
+func TestServerInfoSaysWhoCalls(t *testing.T) {
+	got, err := startServer(t, newFakeEngine(), withCallers).GetServerInfo(withHeaders(t, "Bearer token-of-ana"), &graphdv1.GetServerInfoRequest{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"ana", "default"}, []string{got.GetCaller().GetPrincipal(), got.GetCaller().GetTenant()})
+}
+
 func TestTheCallerIsPassedOn(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	e := newFakeEngine()

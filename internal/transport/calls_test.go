@@ -469,6 +469,7 @@ func TestServerInfo(t *testing.T) {
 		got.GetVersion(), got.GetStore(), got.GetMaxMessageBytes(), got.GetMaxInlinePayloadBytes(),
 		got.GetMaxPayloadDepth(), got.GetHeartbeatInterval().AsDuration(),
 	})
+	require.Nil(t, got.GetCaller(), "the server knows no callers")
 }
 
 func TestRequestIDsAreKept(t *testing.T) {

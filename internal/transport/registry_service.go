@@ -35,17 +35,21 @@ type registryService struct {
 	info    Info
 }
 
-// GetServerInfo returns the version, the features and the limits of the server. The
-// error is always nil.
+// GetServerInfo returns the version, the features and the limits of the server, and who
+// calls. The error is always nil.
 func (s *registryService) GetServerInfo(
-	context.Context, *graphdv1.GetServerInfoRequest,
+	ctx context.Context, _ *graphdv1.GetServerInfoRequest,
 ) (*graphdv1.ServerInfo, error) {
-	return &graphdv1.ServerInfo{
+	info := &graphdv1.ServerInfo{
 		Version: s.info.Version, Features: s.info.Features, Store: s.info.Store,
 		MaxMessageBytes: wire.ClampUint32(s.maxMessageBytes), MaxInlinePayloadBytes: wire.ClampUint32(s.limits.MaxBytes),
 		MaxPayloadDepth: wire.ClampUint32(s.limits.MaxDepth), HeartbeatInterval: wire.DurationToProto(s.streams.HeartbeatInterval),
 		EventRetention: wire.DurationToProto(s.info.Retention), StartTime: wire.TimeToProto(s.info.Started),
-	}, nil
+	}
+	if c := interceptor.CallerOf(ctx); c != nil {
+		info.Caller = &graphdv1.Caller{Principal: c.Name, Groups: c.Groups, How: string(c.How), Tenant: interceptor.TenantOf(ctx)}
+	}
+	return info, nil
 }
 
 // ListGraphs lists the newest version of every graph. Errors: INVALID_FIELD,

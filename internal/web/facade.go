@@ -84,6 +84,12 @@ func New(o Options) (*Facade, error) {
 // TrackState must be told of the states of HTTP connections, as http.Server.ConnState.
 func (f *Facade) TrackState(conn net.Conn, state http.ConnState) { f.conns.trackState(conn, state) }
 
+// Serves reports whether a path is one of a method, or would be if there were such a method.
+func (f *Facade) Serves(path string) bool {
+	service, _, isMethod := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return isMethod && strings.Contains(service, ".")
+}
+
 // ServeHTTP makes the call of a request.
 func (f *Facade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := contain.Call(func() { f.serveCall(w, r) }); p != nil {

@@ -80,7 +80,9 @@ type ServerInfo struct {
 	// Kind of store: "memory", "sqlite" or "redis".
 	Store string `protobuf:"bytes,8,opt,name=store,proto3" json:"store,omitempty"`
 	// When this process began to serve.
-	StartTime     *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Who calls; unset when the server knows no callers.
+	Caller        *Caller `protobuf:"bytes,10,opt,name=caller,proto3" json:"caller,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -178,6 +180,86 @@ func (x *ServerInfo) GetStartTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ServerInfo) GetCaller() *Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
+}
+
+// A caller as the server knows it.
+type Caller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the caller, as in Interrupt.responder.
+	Principal string `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Groups of the caller.
+	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	// How the server knows it: "certificate", "jwt", "api key" or "link".
+	How string `protobuf:"bytes,3,opt,name=how,proto3" json:"how,omitempty"`
+	// Tenant of this call.
+	Tenant        string `protobuf:"bytes,4,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Caller) Reset() {
+	*x = Caller{}
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Caller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Caller) ProtoMessage() {}
+
+func (x *Caller) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Caller.ProtoReflect.Descriptor instead.
+func (*Caller) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Caller) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *Caller) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Caller) GetHow() string {
+	if x != nil {
+		return x.How
+	}
+	return ""
+}
+
+func (x *Caller) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
 // Asks for graphs.
 type ListGraphsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -193,7 +275,7 @@ type ListGraphsRequest struct {
 
 func (x *ListGraphsRequest) Reset() {
 	*x = ListGraphsRequest{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[2]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -205,7 +287,7 @@ func (x *ListGraphsRequest) String() string {
 func (*ListGraphsRequest) ProtoMessage() {}
 
 func (x *ListGraphsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[2]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -218,7 +300,7 @@ func (x *ListGraphsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGraphsRequest.ProtoReflect.Descriptor instead.
 func (*ListGraphsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{2}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListGraphsRequest) GetPageSize() int32 {
@@ -255,7 +337,7 @@ type ListGraphsResponse struct {
 
 func (x *ListGraphsResponse) Reset() {
 	*x = ListGraphsResponse{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[3]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -267,7 +349,7 @@ func (x *ListGraphsResponse) String() string {
 func (*ListGraphsResponse) ProtoMessage() {}
 
 func (x *ListGraphsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[3]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -280,7 +362,7 @@ func (x *ListGraphsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGraphsResponse.ProtoReflect.Descriptor instead.
 func (*ListGraphsResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{3}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListGraphsResponse) GetGraphs() []*Graph {
@@ -312,7 +394,7 @@ type GetGraphRequest struct {
 
 func (x *GetGraphRequest) Reset() {
 	*x = GetGraphRequest{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[4]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -324,7 +406,7 @@ func (x *GetGraphRequest) String() string {
 func (*GetGraphRequest) ProtoMessage() {}
 
 func (x *GetGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[4]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -337,7 +419,7 @@ func (x *GetGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGraphRequest.ProtoReflect.Descriptor instead.
 func (*GetGraphRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{4}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetGraphRequest) GetGraph() string {
@@ -381,7 +463,7 @@ type PutGraphRequest struct {
 
 func (x *PutGraphRequest) Reset() {
 	*x = PutGraphRequest{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[5]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +475,7 @@ func (x *PutGraphRequest) String() string {
 func (*PutGraphRequest) ProtoMessage() {}
 
 func (x *PutGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[5]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +488,7 @@ func (x *PutGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutGraphRequest.ProtoReflect.Descriptor instead.
 func (*PutGraphRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{5}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PutGraphRequest) GetDefinition() isPutGraphRequest_Definition {
@@ -479,7 +561,7 @@ type DeleteGraphRequest struct {
 
 func (x *DeleteGraphRequest) Reset() {
 	*x = DeleteGraphRequest{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -491,7 +573,7 @@ func (x *DeleteGraphRequest) String() string {
 func (*DeleteGraphRequest) ProtoMessage() {}
 
 func (x *DeleteGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -504,7 +586,7 @@ func (x *DeleteGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGraphRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGraphRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{6}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeleteGraphRequest) GetGraph() string {
@@ -536,7 +618,7 @@ type DeleteGraphVersionRequest struct {
 
 func (x *DeleteGraphVersionRequest) Reset() {
 	*x = DeleteGraphVersionRequest{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +630,7 @@ func (x *DeleteGraphVersionRequest) String() string {
 func (*DeleteGraphVersionRequest) ProtoMessage() {}
 
 func (x *DeleteGraphVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +643,7 @@ func (x *DeleteGraphVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGraphVersionRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGraphVersionRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{7}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteGraphVersionRequest) GetGraph() string {
@@ -596,7 +678,7 @@ type DeleteGraphResponse struct {
 
 func (x *DeleteGraphResponse) Reset() {
 	*x = DeleteGraphResponse{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +690,7 @@ func (x *DeleteGraphResponse) String() string {
 func (*DeleteGraphResponse) ProtoMessage() {}
 
 func (x *DeleteGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +703,7 @@ func (x *DeleteGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGraphResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGraphResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteGraphResponse) GetVersions() []string {
@@ -646,7 +728,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +740,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +753,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListWorkersRequest) GetGraph() string {
@@ -708,7 +790,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +802,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +815,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*WorkerInfo {
@@ -755,7 +837,7 @@ var File_graphd_v1_registry_service_proto protoreflect.FileDescriptor
 const file_graphd_v1_registry_service_proto_rawDesc = "" +
 	"\n" +
 	" graphd/v1/registry_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15graphd/v1/graph.proto\x1a\x16graphd/v1/worker.proto\"\x16\n" +
-	"\x14GetServerInfoRequest\"\xb2\x03\n" +
+	"\x14GetServerInfoRequest\"\xdd\x03\n" +
 	"\n" +
 	"ServerInfo\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
@@ -767,7 +849,14 @@ const file_graphd_v1_registry_service_proto_rawDesc = "" +
 	"\x0fevent_retention\x18\a \x01(\v2\x19.google.protobuf.DurationR\x0eeventRetention\x12\x14\n" +
 	"\x05store\x18\b \x01(\tR\x05store\x129\n" +
 	"\n" +
-	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"y\n" +
+	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12)\n" +
+	"\x06caller\x18\n" +
+	" \x01(\v2\x11.graphd.v1.CallerR\x06caller\"h\n" +
+	"\x06Caller\x12\x1c\n" +
+	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x16\n" +
+	"\x06groups\x18\x02 \x03(\tR\x06groups\x12\x10\n" +
+	"\x03how\x18\x03 \x01(\tR\x03how\x12\x16\n" +
+	"\x06tenant\x18\x04 \x01(\tR\x06tenant\"y\n" +
 	"\x11ListGraphsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -826,54 +915,56 @@ func file_graphd_v1_registry_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_registry_service_proto_rawDescData
 }
 
-var file_graphd_v1_registry_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_graphd_v1_registry_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_graphd_v1_registry_service_proto_goTypes = []any{
 	(*GetServerInfoRequest)(nil),      // 0: graphd.v1.GetServerInfoRequest
 	(*ServerInfo)(nil),                // 1: graphd.v1.ServerInfo
-	(*ListGraphsRequest)(nil),         // 2: graphd.v1.ListGraphsRequest
-	(*ListGraphsResponse)(nil),        // 3: graphd.v1.ListGraphsResponse
-	(*GetGraphRequest)(nil),           // 4: graphd.v1.GetGraphRequest
-	(*PutGraphRequest)(nil),           // 5: graphd.v1.PutGraphRequest
-	(*DeleteGraphRequest)(nil),        // 6: graphd.v1.DeleteGraphRequest
-	(*DeleteGraphVersionRequest)(nil), // 7: graphd.v1.DeleteGraphVersionRequest
-	(*DeleteGraphResponse)(nil),       // 8: graphd.v1.DeleteGraphResponse
-	(*ListWorkersRequest)(nil),        // 9: graphd.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),       // 10: graphd.v1.ListWorkersResponse
-	(*durationpb.Duration)(nil),       // 11: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),     // 12: google.protobuf.Timestamp
-	(GraphView)(0),                    // 13: graphd.v1.GraphView
-	(*Graph)(nil),                     // 14: graphd.v1.Graph
-	(*GraphSpec)(nil),                 // 15: graphd.v1.GraphSpec
-	(*WorkerInfo)(nil),                // 16: graphd.v1.WorkerInfo
+	(*Caller)(nil),                    // 2: graphd.v1.Caller
+	(*ListGraphsRequest)(nil),         // 3: graphd.v1.ListGraphsRequest
+	(*ListGraphsResponse)(nil),        // 4: graphd.v1.ListGraphsResponse
+	(*GetGraphRequest)(nil),           // 5: graphd.v1.GetGraphRequest
+	(*PutGraphRequest)(nil),           // 6: graphd.v1.PutGraphRequest
+	(*DeleteGraphRequest)(nil),        // 7: graphd.v1.DeleteGraphRequest
+	(*DeleteGraphVersionRequest)(nil), // 8: graphd.v1.DeleteGraphVersionRequest
+	(*DeleteGraphResponse)(nil),       // 9: graphd.v1.DeleteGraphResponse
+	(*ListWorkersRequest)(nil),        // 10: graphd.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 11: graphd.v1.ListWorkersResponse
+	(*durationpb.Duration)(nil),       // 12: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),     // 13: google.protobuf.Timestamp
+	(GraphView)(0),                    // 14: graphd.v1.GraphView
+	(*Graph)(nil),                     // 15: graphd.v1.Graph
+	(*GraphSpec)(nil),                 // 16: graphd.v1.GraphSpec
+	(*WorkerInfo)(nil),                // 17: graphd.v1.WorkerInfo
 }
 var file_graphd_v1_registry_service_proto_depIdxs = []int32{
-	11, // 0: graphd.v1.ServerInfo.heartbeat_interval:type_name -> google.protobuf.Duration
-	11, // 1: graphd.v1.ServerInfo.event_retention:type_name -> google.protobuf.Duration
-	12, // 2: graphd.v1.ServerInfo.start_time:type_name -> google.protobuf.Timestamp
-	13, // 3: graphd.v1.ListGraphsRequest.view:type_name -> graphd.v1.GraphView
-	14, // 4: graphd.v1.ListGraphsResponse.graphs:type_name -> graphd.v1.Graph
-	13, // 5: graphd.v1.GetGraphRequest.view:type_name -> graphd.v1.GraphView
-	15, // 6: graphd.v1.PutGraphRequest.spec:type_name -> graphd.v1.GraphSpec
-	16, // 7: graphd.v1.ListWorkersResponse.workers:type_name -> graphd.v1.WorkerInfo
-	0,  // 8: graphd.v1.RegistryService.GetServerInfo:input_type -> graphd.v1.GetServerInfoRequest
-	2,  // 9: graphd.v1.RegistryService.ListGraphs:input_type -> graphd.v1.ListGraphsRequest
-	4,  // 10: graphd.v1.RegistryService.GetGraph:input_type -> graphd.v1.GetGraphRequest
-	5,  // 11: graphd.v1.RegistryService.PutGraph:input_type -> graphd.v1.PutGraphRequest
-	6,  // 12: graphd.v1.RegistryService.DeleteGraph:input_type -> graphd.v1.DeleteGraphRequest
-	7,  // 13: graphd.v1.RegistryService.DeleteGraphVersion:input_type -> graphd.v1.DeleteGraphVersionRequest
-	9,  // 14: graphd.v1.RegistryService.ListWorkers:input_type -> graphd.v1.ListWorkersRequest
-	1,  // 15: graphd.v1.RegistryService.GetServerInfo:output_type -> graphd.v1.ServerInfo
-	3,  // 16: graphd.v1.RegistryService.ListGraphs:output_type -> graphd.v1.ListGraphsResponse
-	14, // 17: graphd.v1.RegistryService.GetGraph:output_type -> graphd.v1.Graph
-	14, // 18: graphd.v1.RegistryService.PutGraph:output_type -> graphd.v1.Graph
-	8,  // 19: graphd.v1.RegistryService.DeleteGraph:output_type -> graphd.v1.DeleteGraphResponse
-	8,  // 20: graphd.v1.RegistryService.DeleteGraphVersion:output_type -> graphd.v1.DeleteGraphResponse
-	10, // 21: graphd.v1.RegistryService.ListWorkers:output_type -> graphd.v1.ListWorkersResponse
-	15, // [15:22] is the sub-list for method output_type
-	8,  // [8:15] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	12, // 0: graphd.v1.ServerInfo.heartbeat_interval:type_name -> google.protobuf.Duration
+	12, // 1: graphd.v1.ServerInfo.event_retention:type_name -> google.protobuf.Duration
+	13, // 2: graphd.v1.ServerInfo.start_time:type_name -> google.protobuf.Timestamp
+	2,  // 3: graphd.v1.ServerInfo.caller:type_name -> graphd.v1.Caller
+	14, // 4: graphd.v1.ListGraphsRequest.view:type_name -> graphd.v1.GraphView
+	15, // 5: graphd.v1.ListGraphsResponse.graphs:type_name -> graphd.v1.Graph
+	14, // 6: graphd.v1.GetGraphRequest.view:type_name -> graphd.v1.GraphView
+	16, // 7: graphd.v1.PutGraphRequest.spec:type_name -> graphd.v1.GraphSpec
+	17, // 8: graphd.v1.ListWorkersResponse.workers:type_name -> graphd.v1.WorkerInfo
+	0,  // 9: graphd.v1.RegistryService.GetServerInfo:input_type -> graphd.v1.GetServerInfoRequest
+	3,  // 10: graphd.v1.RegistryService.ListGraphs:input_type -> graphd.v1.ListGraphsRequest
+	5,  // 11: graphd.v1.RegistryService.GetGraph:input_type -> graphd.v1.GetGraphRequest
+	6,  // 12: graphd.v1.RegistryService.PutGraph:input_type -> graphd.v1.PutGraphRequest
+	7,  // 13: graphd.v1.RegistryService.DeleteGraph:input_type -> graphd.v1.DeleteGraphRequest
+	8,  // 14: graphd.v1.RegistryService.DeleteGraphVersion:input_type -> graphd.v1.DeleteGraphVersionRequest
+	10, // 15: graphd.v1.RegistryService.ListWorkers:input_type -> graphd.v1.ListWorkersRequest
+	1,  // 16: graphd.v1.RegistryService.GetServerInfo:output_type -> graphd.v1.ServerInfo
+	4,  // 17: graphd.v1.RegistryService.ListGraphs:output_type -> graphd.v1.ListGraphsResponse
+	15, // 18: graphd.v1.RegistryService.GetGraph:output_type -> graphd.v1.Graph
+	15, // 19: graphd.v1.RegistryService.PutGraph:output_type -> graphd.v1.Graph
+	9,  // 20: graphd.v1.RegistryService.DeleteGraph:output_type -> graphd.v1.DeleteGraphResponse
+	9,  // 21: graphd.v1.RegistryService.DeleteGraphVersion:output_type -> graphd.v1.DeleteGraphResponse
+	11, // 22: graphd.v1.RegistryService.ListWorkers:output_type -> graphd.v1.ListWorkersResponse
+	16, // [16:23] is the sub-list for method output_type
+	9,  // [9:16] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_registry_service_proto_init() }
@@ -883,7 +974,7 @@ func file_graphd_v1_registry_service_proto_init() {
 	}
 	file_graphd_v1_graph_proto_init()
 	file_graphd_v1_worker_proto_init()
-	file_graphd_v1_registry_service_proto_msgTypes[5].OneofWrappers = []any{
+	file_graphd_v1_registry_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*PutGraphRequest_Spec)(nil),
 		(*PutGraphRequest_Document)(nil),
 	}
@@ -893,7 +984,7 @@ func file_graphd_v1_registry_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_registry_service_proto_rawDesc), len(file_graphd_v1_registry_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

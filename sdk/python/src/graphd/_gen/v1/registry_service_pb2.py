@@ -18,7 +18,7 @@ from graphd._gen.v1 import graph_pb2 as graphd_dot_v1_dot_graph__pb2
 from graphd._gen.v1 import worker_pb2 as graphd_dot_v1_dot_worker__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n graphd/v1/registry_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15graphd/v1/graph.proto\x1a\x16graphd/v1/worker.proto\"\x16\n\x14GetServerInfoRequest\"\xb1\x02\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x02 \x03(\t\x12\x19\n\x11max_message_bytes\x18\x03 \x01(\r\x12 \n\x18max_inline_payload_bytes\x18\x04 \x01(\r\x12\x19\n\x11max_payload_depth\x18\x05 \x01(\r\x12\x35\n\x12heartbeat_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x32\n\x0f\x65vent_retention\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05store\x18\x08 \x01(\t\x12.\n\nstart_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"^\n\x11ListGraphsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\"\n\x04view\x18\x03 \x01(\x0e\x32\x14.graphd.v1.GraphView\"O\n\x12ListGraphsResponse\x12 \n\x06graphs\x18\x01 \x03(\x0b\x32\x10.graphd.v1.Graph\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"U\n\x0fGetGraphRequest\x12\r\n\x05graph\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\"\n\x04view\x18\x03 \x01(\x0e\x32\x14.graphd.v1.GraphView\"\x87\x01\n\x0fPutGraphRequest\x12$\n\x04spec\x18\x01 \x01(\x0b\x32\x14.graphd.v1.GraphSpecH\x00\x12\x12\n\x08\x64ocument\x18\x02 \x01(\tH\x00\x12\x15\n\rdocument_name\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x42\x0c\n\ndefinition\"2\n\x12\x44\x65leteGraphRequest\x12\r\n\x05graph\x18\x01 \x01(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"J\n\x19\x44\x65leteGraphVersionRequest\x12\r\n\x05graph\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\r\n\x05\x66orce\x18\x03 \x01(\x08\"\'\n\x13\x44\x65leteGraphResponse\x12\x10\n\x08versions\x18\x01 \x03(\t\"J\n\x12ListWorkersRequest\x12\r\n\x05graph\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"V\n\x13ListWorkersResponse\x12&\n\x07workers\x18\x01 \x03(\x0b\x32\x15.graphd.v1.WorkerInfo\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\x91\x04\n\x0fRegistryService\x12G\n\rGetServerInfo\x12\x1f.graphd.v1.GetServerInfoRequest\x1a\x15.graphd.v1.ServerInfo\x12I\n\nListGraphs\x12\x1c.graphd.v1.ListGraphsRequest\x1a\x1d.graphd.v1.ListGraphsResponse\x12\x38\n\x08GetGraph\x12\x1a.graphd.v1.GetGraphRequest\x1a\x10.graphd.v1.Graph\x12\x38\n\x08PutGraph\x12\x1a.graphd.v1.PutGraphRequest\x1a\x10.graphd.v1.Graph\x12L\n\x0b\x44\x65leteGraph\x12\x1d.graphd.v1.DeleteGraphRequest\x1a\x1e.graphd.v1.DeleteGraphResponse\x12Z\n\x12\x44\x65leteGraphVersion\x12$.graphd.v1.DeleteGraphVersionRequest\x1a\x1e.graphd.v1.DeleteGraphResponse\x12L\n\x0bListWorkers\x12\x1d.graphd.v1.ListWorkersRequest\x1a\x1e.graphd.v1.ListWorkersResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n graphd/v1/registry_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15graphd/v1/graph.proto\x1a\x16graphd/v1/worker.proto\"\x16\n\x14GetServerInfoRequest\"\xd4\x02\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x02 \x03(\t\x12\x19\n\x11max_message_bytes\x18\x03 \x01(\r\x12 \n\x18max_inline_payload_bytes\x18\x04 \x01(\r\x12\x19\n\x11max_payload_depth\x18\x05 \x01(\r\x12\x35\n\x12heartbeat_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x32\n\x0f\x65vent_retention\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05store\x18\x08 \x01(\t\x12.\n\nstart_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12!\n\x06\x63\x61ller\x18\n \x01(\x0b\x32\x11.graphd.v1.Caller\"H\n\x06\x43\x61ller\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x0e\n\x06groups\x18\x02 \x03(\t\x12\x0b\n\x03how\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\"^\n\x11ListGraphsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\"\n\x04view\x18\x03 \x01(\x0e\x32\x14.graphd.v1.GraphView\"O\n\x12ListGraphsResponse\x12 \n\x06graphs\x18\x01 \x03(\x0b\x32\x10.graphd.v1.Graph\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"U\n\x0fGetGraphRequest\x12\r\n\x05graph\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\"\n\x04view\x18\x03 \x01(\x0e\x32\x14.graphd.v1.GraphView\"\x87\x01\n\x0fPutGraphRequest\x12$\n\x04spec\x18\x01 \x01(\x0b\x32\x14.graphd.v1.GraphSpecH\x00\x12\x12\n\x08\x64ocument\x18\x02 \x01(\tH\x00\x12\x15\n\rdocument_name\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x42\x0c\n\ndefinition\"2\n\x12\x44\x65leteGraphRequest\x12\r\n\x05graph\x18\x01 \x01(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"J\n\x19\x44\x65leteGraphVersionRequest\x12\r\n\x05graph\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\r\n\x05\x66orce\x18\x03 \x01(\x08\"\'\n\x13\x44\x65leteGraphResponse\x12\x10\n\x08versions\x18\x01 \x03(\t\"J\n\x12ListWorkersRequest\x12\r\n\x05graph\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"V\n\x13ListWorkersResponse\x12&\n\x07workers\x18\x01 \x03(\x0b\x32\x15.graphd.v1.WorkerInfo\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\x91\x04\n\x0fRegistryService\x12G\n\rGetServerInfo\x12\x1f.graphd.v1.GetServerInfoRequest\x1a\x15.graphd.v1.ServerInfo\x12I\n\nListGraphs\x12\x1c.graphd.v1.ListGraphsRequest\x1a\x1d.graphd.v1.ListGraphsResponse\x12\x38\n\x08GetGraph\x12\x1a.graphd.v1.GetGraphRequest\x1a\x10.graphd.v1.Graph\x12\x38\n\x08PutGraph\x12\x1a.graphd.v1.PutGraphRequest\x1a\x10.graphd.v1.Graph\x12L\n\x0b\x44\x65leteGraph\x12\x1d.graphd.v1.DeleteGraphRequest\x1a\x1e.graphd.v1.DeleteGraphResponse\x12Z\n\x12\x44\x65leteGraphVersion\x12$.graphd.v1.DeleteGraphVersionRequest\x1a\x1e.graphd.v1.DeleteGraphResponse\x12L\n\x0bListWorkers\x12\x1d.graphd.v1.ListWorkersRequest\x1a\x1e.graphd.v1.ListWorkersResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -29,25 +29,27 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_GETSERVERINFOREQUEST']._serialized_start=159
   _globals['_GETSERVERINFOREQUEST']._serialized_end=181
   _globals['_SERVERINFO']._serialized_start=184
-  _globals['_SERVERINFO']._serialized_end=489
-  _globals['_LISTGRAPHSREQUEST']._serialized_start=491
-  _globals['_LISTGRAPHSREQUEST']._serialized_end=585
-  _globals['_LISTGRAPHSRESPONSE']._serialized_start=587
-  _globals['_LISTGRAPHSRESPONSE']._serialized_end=666
-  _globals['_GETGRAPHREQUEST']._serialized_start=668
-  _globals['_GETGRAPHREQUEST']._serialized_end=753
-  _globals['_PUTGRAPHREQUEST']._serialized_start=756
-  _globals['_PUTGRAPHREQUEST']._serialized_end=891
-  _globals['_DELETEGRAPHREQUEST']._serialized_start=893
-  _globals['_DELETEGRAPHREQUEST']._serialized_end=943
-  _globals['_DELETEGRAPHVERSIONREQUEST']._serialized_start=945
-  _globals['_DELETEGRAPHVERSIONREQUEST']._serialized_end=1019
-  _globals['_DELETEGRAPHRESPONSE']._serialized_start=1021
-  _globals['_DELETEGRAPHRESPONSE']._serialized_end=1060
-  _globals['_LISTWORKERSREQUEST']._serialized_start=1062
-  _globals['_LISTWORKERSREQUEST']._serialized_end=1136
-  _globals['_LISTWORKERSRESPONSE']._serialized_start=1138
-  _globals['_LISTWORKERSRESPONSE']._serialized_end=1224
-  _globals['_REGISTRYSERVICE']._serialized_start=1227
-  _globals['_REGISTRYSERVICE']._serialized_end=1756
+  _globals['_SERVERINFO']._serialized_end=524
+  _globals['_CALLER']._serialized_start=526
+  _globals['_CALLER']._serialized_end=598
+  _globals['_LISTGRAPHSREQUEST']._serialized_start=600
+  _globals['_LISTGRAPHSREQUEST']._serialized_end=694
+  _globals['_LISTGRAPHSRESPONSE']._serialized_start=696
+  _globals['_LISTGRAPHSRESPONSE']._serialized_end=775
+  _globals['_GETGRAPHREQUEST']._serialized_start=777
+  _globals['_GETGRAPHREQUEST']._serialized_end=862
+  _globals['_PUTGRAPHREQUEST']._serialized_start=865
+  _globals['_PUTGRAPHREQUEST']._serialized_end=1000
+  _globals['_DELETEGRAPHREQUEST']._serialized_start=1002
+  _globals['_DELETEGRAPHREQUEST']._serialized_end=1052
+  _globals['_DELETEGRAPHVERSIONREQUEST']._serialized_start=1054
+  _globals['_DELETEGRAPHVERSIONREQUEST']._serialized_end=1128
+  _globals['_DELETEGRAPHRESPONSE']._serialized_start=1130
+  _globals['_DELETEGRAPHRESPONSE']._serialized_end=1169
+  _globals['_LISTWORKERSREQUEST']._serialized_start=1171
+  _globals['_LISTWORKERSREQUEST']._serialized_end=1245
+  _globals['_LISTWORKERSRESPONSE']._serialized_start=1247
+  _globals['_LISTWORKERSRESPONSE']._serialized_end=1333
+  _globals['_REGISTRYSERVICE']._serialized_start=1336
+  _globals['_REGISTRYSERVICE']._serialized_end=1865
 # @@protoc_insertion_point(module_scope)

@@ -14,7 +14,7 @@ class GetServerInfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ServerInfo(_message.Message):
-    __slots__ = ("version", "features", "max_message_bytes", "max_inline_payload_bytes", "max_payload_depth", "heartbeat_interval", "event_retention", "store", "start_time")
+    __slots__ = ("version", "features", "max_message_bytes", "max_inline_payload_bytes", "max_payload_depth", "heartbeat_interval", "event_retention", "store", "start_time", "caller")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     FEATURES_FIELD_NUMBER: _ClassVar[int]
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -24,6 +24,7 @@ class ServerInfo(_message.Message):
     EVENT_RETENTION_FIELD_NUMBER: _ClassVar[int]
     STORE_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
+    CALLER_FIELD_NUMBER: _ClassVar[int]
     version: str
     features: _containers.RepeatedScalarFieldContainer[str]
     max_message_bytes: int
@@ -33,7 +34,20 @@ class ServerInfo(_message.Message):
     event_retention: _duration_pb2.Duration
     store: str
     start_time: _timestamp_pb2.Timestamp
-    def __init__(self, version: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ..., max_message_bytes: _Optional[int] = ..., max_inline_payload_bytes: _Optional[int] = ..., max_payload_depth: _Optional[int] = ..., heartbeat_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., event_retention: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., store: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    caller: Caller
+    def __init__(self, version: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ..., max_message_bytes: _Optional[int] = ..., max_inline_payload_bytes: _Optional[int] = ..., max_payload_depth: _Optional[int] = ..., heartbeat_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., event_retention: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., store: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., caller: _Optional[_Union[Caller, _Mapping]] = ...) -> None: ...
+
+class Caller(_message.Message):
+    __slots__ = ("principal", "groups", "how", "tenant")
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    HOW_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    principal: str
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    how: str
+    tenant: str
+    def __init__(self, principal: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., how: _Optional[str] = ..., tenant: _Optional[str] = ...) -> None: ...
 
 class ListGraphsRequest(_message.Message):
     __slots__ = ("page_size", "page_token", "view")

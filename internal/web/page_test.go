@@ -1,0 +1,91 @@
+package web_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/web"
+)
+
+func newPage(t *testing.T, files fstest.MapFS) *web.Page {
+	t.Helper()
+	p, err := web.NewPage(files)
+	require.NoError(t, err)
+	return p
+}
+
+func getPage(t *testing.T, p *web.Page, method, path string, headers ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestPageServesItsFilesAndItsAddresses(t *testing.T) {
+	p := newPage(t, fstest.MapFS{
+		"index.html":     {Data: []byte("<!doctype html>index")},
+		"assets/page.js": {Data: []byte(strings.Repeat("let a = 1;", 100))},
+	})
+	for path, want := range map[string]struct {
+		status int
+		kind   string
+		part   string
+	}{
+		"/":                     {200, "text/html", "index"},
+		"/inbox/t1/q1":          {200, "text/html", "index"},
+		"/threads/../../etc":    {200, "text/html", "index"},
+		"/assets/page.js":       {200, "text/javascript", "let a"},
+		"/assets/../index.html": {404, "text/plain", ""},
+		"/assets/other.js":      {404, "text/plain", ""},
+	} {
+		res := getPage(t, p, http.MethodGet, path)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, want.status, res.StatusCode, path)
+		require.Contains(t, res.Header.Get("Content-Type"), want.kind, path)
+		require.Contains(t, string(body), want.part, path)
+		for header, value := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin",
+		} {
+			require.Contains(t, res.Header.Get(header), value, path)
+		}
+	}
+}
+
+func TestPageIsSentOnceAndPacked(t *testing.T) {
+	p := newPage(t, fstest.MapFS{"index.html": {Data: []byte(strings.Repeat("text ", 1000))}})
+	plain := getPage(t, p, http.MethodGet, "/")
+	require.NoError(t, plain.Body.Close())
+	packed := getPage(t, p, http.MethodGet, "/", "Accept-Encoding", "gzip, br")
+	require.NoError(t, packed.Body.Close())
+	require.Equal(t, "gzip", packed.Header.Get("Content-Encoding"))
+	require.Less(t, packed.ContentLength, plain.ContentLength/10)
+	again := getPage(t, p, http.MethodGet, "/", "If-None-Match", plain.Header.Get("ETag"))
+	require.NoError(t, again.Body.Close())
+	require.Equal(t, http.StatusNotModified, again.StatusCode)
+	post := getPage(t, p, http.MethodPost, "/")
+	require.NoError(t, post.Body.Close())
+	require.Equal(t, http.StatusMethodNotAllowed, post.StatusCode)
+	head := getPage(t, p, http.MethodHead, "/")
+	body, err := io.ReadAll(head.Body)
+	require.NoError(t, err)
+	require.NoError(t, head.Body.Close())
+	require.Empty(t, body)
+}
+
+func TestPageWithoutIndexIsRefused(t *testing.T) {
+	_, err := web.NewPage(fstest.MapFS{"assets/page.js": {}})
+	require.ErrorContains(t, err, "index.html")
+}

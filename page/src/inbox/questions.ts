@@ -1,0 +1,221 @@
+// The open questions that the inbox shows: loaded page by page, and kept up to date by a stream.
+
+import { CallError } from "../api/connect";
+import type { CountInterruptsResponse, Interrupt, InterruptChange, ListInterruptsResponse } from "../api/messages";
+import { client, noteError } from "../api/session";
+import { Store } from "../api/store";
+import { connection as shownConnection } from "./connection";
+import { type Caller, compareQuestions, isFor } from "./order";
+
+export type Section = "mine" | "others";
+
+/** Whether what is shown is what the server has. */
+export type Connection = "connecting" | "live" | { since: number };
+
+export interface Inbox {
+  sections: Readonly<Record<Section, readonly Interrupt[]>>;
+  hasMore: Readonly<Record<Section, boolean>>;
+  /** How many are open, as the server counts them; undefined while it is not known. */
+  counts: Readonly<Partial<Record<Section | "all", number>>>;
+  connection: Connection;
+  /** What was resolved a moment ago, by id. */
+  leaving: ReadonlyMap<string, Interrupt>;
+  /** Why the questions can't be listed, "" when they can. */
+  problem: string;
+}
+
+interface Source {
+  section: Section;
+  filter: string;
+  orderBy: string;
+  pageToken: string;
+  isDone: boolean;
+}
+
+const pageSize = 100;
+const maxLoaded = 20_000;
+const maxChanges = 256;
+const leavingFor = 2000;
+const countEvery = 2000;
+const retryAfter = [200, 500, 1000, 2000, 5000];
+
+/** Follows the open questions that a filter selects. */
+export class Questions {
+  readonly inbox = new Store<Inbox>({
+    sections: { mine: [], others: [] }, hasMore: { mine: false, others: false }, counts: {}, connection: "connecting", leaving: new Map(), problem: "",
+  });
+  /** Is told of every question that changed. */
+  onChange: (question: Interrupt) => void = () => undefined;
+
+  private readonly open = new Map<string, Interrupt>();
+  private readonly leaving = new Map<string, Interrupt>();
+  private readonly closing = new AbortController();
+  private sources: Source[] = [];
+  private loading = false;
+  private countTimer: ReturnType<typeof setTimeout> | undefined;
+
+  /** condition is that of a filter, "" for none. */
+  constructor(private readonly condition: string, private readonly caller: Caller) {}
+
+  start(): void {
+    void this.follow();
+  }
+
+  stop(): void {
+    this.closing.abort();
+    clearTimeout(this.countTimer);
+  }
+
+  find(id: string): Interrupt | undefined {
+    return this.open.get(id);
+  }
+
+  /** Takes over what an own call has returned, before the stream tells of it. */
+  take(question: Interrupt): void {
+    this.apply({ interrupt: question, gone: question.state !== "INTERRUPT_STATE_OPEN" });
+    this.show();
+  }
+
+  private async follow(): Promise<void> {
+    let token = "";
+    let failures = 0;
+    const { signal } = this.closing;
+    while (!signal.aborted) {
+      try {
+        // Changes are asked for before the list is read, so that none falls between the two.
+        const start = token === "" ? { startNow: true } : { resumeToken: token };
+        for await (const message of client.follow<InterruptChange>("InterruptService/WatchInterrupts", { filter: this.watchFilter(), maxChanges, ...start }, signal)) {
+          if (token === "") await this.list();
+          token = message.resumeToken ?? token;
+          failures = 0;
+          for (const change of message.changes ?? [message]) this.apply(change);
+          this.show({ connection: "live" });
+        }
+      } catch (err) {
+        if (signal.aborted) return;
+        noteError(err);
+        if (err instanceof CallError && (err.reason === "INVALID_CURSOR" || err.reason.startsWith("CURSOR_"))) token = "";
+        if (err instanceof CallError && err.reason === "INVALID_FIELD") return this.show({ problem: err.message });
+      }
+      const { connection } = this.inbox.get();
+      this.show({ connection: typeof connection === "object" ? connection : { since: Date.now() } });
+      await pause(retryAfter[Math.min(failures++, retryAfter.length - 1)]!, signal);
+    }
+  }
+
+  /** Returns the filter of the stream: it takes fewer conditions than a list. */
+  private watchFilter(): string {
+    return this.isListed() ? 'state = "OPEN"' : joinConditions('state = "OPEN"', this.condition);
+  }
+
+  /** Tells whether the condition selects what only a list finds: then new questions come with the next list. */
+  private isListed(): boolean {
+    return /\b(claimed_by|due)\b/.test(this.condition);
+  }
+
+  private async list(): Promise<void> {
+    this.open.clear();
+    const orders = /\bdue\b/.test(this.condition) ? ["due_time"] : ["due_time", "create_time"];
+    const source = (section: Section, filter: string) => (orderBy: string): Source => ({ section, filter, orderBy, pageToken: "", isDone: false });
+    this.sources = [
+      ...(this.caller.name ? orders.map(source("mine", joinConditions('mine = "true"', this.condition))) : []),
+      ...orders.map(source("others", this.condition)),
+    ];
+    await this.loadMore("mine");
+    await this.loadMore("others");
+    await this.count();
+  }
+
+  /** Loads more of a section, as far as there is more. */
+  async loadMore(section: Section): Promise<void> {
+    if (this.loading) return;
+    this.loading = true;
+    try {
+      for (const s of this.sources.filter((s) => s.section === section)) {
+        while (!s.isDone && this.open.size < maxLoaded) if ((await this.loadPage(s)) > 0) return;
+      }
+    } catch (err) {
+      noteError(err);
+      throw err;
+    } finally {
+      this.loading = false;
+      this.show();
+    }
+  }
+
+  /** Returns how many questions of a page are new. */
+  private async loadPage(s: Source): Promise<number> {
+    const { filter, orderBy, pageToken } = s;
+    const page = await client.call<ListInterruptsResponse>("InterruptService/ListInterrupts", { filter, orderBy, pageSize, pageToken }, this.closing.signal);
+    s.pageToken = page.nextPageToken ?? "";
+    s.isDone = s.pageToken === "";
+    const before = this.open.size;
+    for (const q of page.interrupts ?? []) this.open.set(q.interruptId!, q);
+    return this.open.size - before;
+  }
+
+  private apply(change: InterruptChange): void {
+    const q = change.interrupt;
+    if (!q?.interruptId) return;
+    this.onChange(q);
+    const known = this.open.get(q.interruptId);
+    if (change.gone || q.state !== "INTERRUPT_STATE_OPEN") {
+      if (known) this.fade(q, known);
+    } else if (known || (!this.isListed() && this.open.size < maxLoaded)) {
+      this.open.set(q.interruptId, q);
+    }
+    this.countTimer ??= setTimeout(() => {
+      this.countTimer = undefined;
+      this.count().catch(noteError);
+    }, countEvery);
+  }
+
+  /** Shows for a moment what became of a question, where it was. */
+  private fade(q: Interrupt, known: Interrupt): void {
+    const id = q.interruptId!;
+    this.leaving.set(id, q);
+    this.open.set(id, known);
+    setTimeout(() => {
+      if (!this.leaving.delete(id)) return;
+      this.open.delete(id);
+      this.show();
+    }, leavingFor);
+  }
+
+  private async count(): Promise<void> {
+    if (this.condition.includes(" AND ") || this.isListed()) return this.show({ counts: {} }); // no index counts these
+    const filters = this.condition !== "" ? [this.condition] : this.caller.name ? ["", 'mine = "true"'] : [""];
+    const { counts } = await client.call<CountInterruptsResponse>("InterruptService/CountInterrupts", { filters }, this.closing.signal);
+    const [all, mine] = (counts ?? []).map((c) => Number(c.count ?? 0));
+    this.show({ counts: { ...(all !== undefined && { all }), ...(mine !== undefined && { mine }) } });
+  }
+
+  private show(change: Partial<Inbox> = {}): void {
+    if (change.connection) shownConnection.set(change.connection);
+    const now = Date.now();
+    const sections: Record<Section, Interrupt[]> = { mine: [], others: [] };
+    for (const q of this.open.values()) sections[isFor(q, this.caller, now) ? "mine" : "others"].push(q);
+    sections.mine.sort(compareQuestions);
+    sections.others.sort(compareQuestions);
+    const hasMore = (section: Section): boolean => this.open.size < maxLoaded && this.sources.some((s) => s.section === section && !s.isDone);
+    this.inbox.set({
+      ...this.inbox.get(), sections, leaving: new Map(this.leaving), hasMore: { mine: hasMore("mine"), others: hasMore("others") }, ...change,
+    });
+  }
+}
+
+function joinConditions(...conditions: string[]): string {
+  return conditions.filter((c) => c !== "").join(" AND ");
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+  });
+}

@@ -1,0 +1,79 @@
+// What a caller does with a question. Every function makes one call.
+
+import type { Interrupt, ListTrailResponse, Link, RevealInterruptResponse, TrailEntry } from "../api/messages";
+import { CallError } from "../api/connect";
+import { client } from "../api/session";
+import { type Json, printJson } from "../json/value";
+
+function nameOf(q: Interrupt): { threadId: string; interruptId: string } {
+  return { threadId: q.threadId ?? "", interruptId: q.interruptId ?? "" };
+}
+
+export function fetchQuestion(threadId: string, interruptId: string, signal?: AbortSignal): Promise<Interrupt> {
+  return client.call("InterruptService/GetInterrupt", { threadId, interruptId }, signal);
+}
+
+const trailPage = 500;
+const maxTrail = 5000;
+
+/** Returns the whole trail of a question, oldest first. */
+export async function fetchTrail(threadId: string, interruptId: string, signal?: AbortSignal): Promise<TrailEntry[]> {
+  const entries: TrailEntry[] = [];
+  for (let pageToken = ""; entries.length < maxTrail; ) {
+    const page = await client.call<ListTrailResponse>("InterruptService/ListTrail", { threadId, interruptId, pageSize: trailPage, pageToken }, signal);
+    entries.push(...(page.entries ?? []));
+    pageToken = page.nextPageToken ?? "";
+    if (pageToken === "") break;
+  }
+  return entries;
+}
+
+/** Returns why the server would refuse every answer of the caller, "" when it may take one. */
+export async function fetchRefusal(q: Interrupt, signal?: AbortSignal): Promise<string> {
+  if (q.reason === "breakpoint" || q.state !== "INTERRUPT_STATE_OPEN") return "";
+  try {
+    const responses = [{ interruptId: q.interruptId, dismissal: {} }]; // which fits every schema
+    await client.call("InterruptService/CheckResponses", { threadId: q.threadId, responses }, signal);
+  } catch (err) {
+    if (err instanceof CallError && (err.reason === "ACCESS_DENIED" || err.reason === "INTERRUPT_CLAIMED")) return err.message;
+    if (signal?.aborted) throw err;
+  }
+  return ""; // the answer itself meets any other error
+}
+
+/** Stores an answer, and returns the question as it is then. The request id makes the call repeatable. */
+export async function answer(q: Interrupt, outcome: { value: Json } | { dismissal: string }, note: string, requestId: string): Promise<Interrupt> {
+  const given = "value" in outcome ? { value: { json: printJson(outcome.value) } } : { dismissal: { reason: outcome.dismissal } };
+  const response = { interruptId: q.interruptId, ...given, ...(note && { note }), ...(q.seen && { seen: q.seen }) };
+  const resume = { threadId: q.threadId, ...(q.reason === "breakpoint" ? {} : { responses: [response] }) };
+  await client.call("GraphService/ResumeRun", { resume, requestId });
+  return fetchQuestion(q.threadId ?? "", q.interruptId ?? "");
+}
+
+export function retract(q: Interrupt): Promise<Interrupt> {
+  return client.call("InterruptService/RetractResponse", nameOf(q));
+}
+
+export function claim(q: Interrupt): Promise<Interrupt> {
+  return client.call("InterruptService/ClaimInterrupt", nameOf(q));
+}
+
+export function release(q: Interrupt): Promise<Interrupt> {
+  return client.call("InterruptService/ReleaseInterrupt", nameOf(q));
+}
+
+export function assign(q: Interrupt, assignees: readonly string[]): Promise<Interrupt> {
+  return client.call("InterruptService/UpdateInterrupt", { interrupt: { ...nameOf(q), assignees, etag: q.etag }, updateMask: "assignees" });
+}
+
+export function comment(q: Interrupt, text: string, requestId: string): Promise<TrailEntry> {
+  return client.call("InterruptService/CommentInterrupt", { ...nameOf(q), text, requestId });
+}
+
+export function reveal(q: Interrupt, pointer: string): Promise<RevealInterruptResponse> {
+  return client.call("InterruptService/RevealInterrupt", { ...nameOf(q), pointers: [pointer] });
+}
+
+export function makeLink(q: Interrupt): Promise<Link> {
+  return client.call("InterruptService/MakeLink", nameOf(q));
+}

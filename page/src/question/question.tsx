@@ -1,0 +1,201 @@
+// One question, in the order of thinking: what it is, who has it, what happens when, what it says,
+// who has agreed, what to decide, what happened.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Interrupt, TrailEntry } from "../api/messages";
+import { noteError, ownName } from "../api/session";
+import { holderOf } from "../inbox/order";
+import { type Json, JsonObject, printJson, readPayload } from "../json/value";
+import { useKeys } from "../keys";
+import { addressOf } from "../route";
+import { Markdown } from "../text/markdown";
+import { Text } from "../text/marks";
+import { shortName } from "../text/people";
+import { formatExact, formatSpan, readTime } from "../text/time";
+import { useNow } from "../ui/clock";
+import { Icon } from "../ui/icons";
+import { Banner } from "../ui/banner";
+import { Key } from "../ui/key";
+import { Avatar } from "../ui/people";
+import { showProblem, showToast } from "../ui/toast";
+import * as actions from "./actions";
+import { AnswerBar, AnswerFields, useAnswer } from "./answer";
+import { Facts } from "./facts";
+import { describeOutcome, toneOf } from "./outcome";
+import { Steps } from "./steps";
+import { bodyOf, titleOf } from "./title";
+import { Trail } from "./trail";
+import { Votes } from "./votes";
+
+interface Props {
+  question: Interrupt;
+  /** Is told of a question that an own call has changed. */
+  changed: (q: Interrupt) => void;
+  /** Goes to the next question. */
+  next: () => void;
+}
+
+type Tab = "trail" | "json";
+
+export function QuestionView({ question: q, changed, next }: Props): ComponentChildren {
+  const now = useNow();
+  const [trail, setTrail] = useState<readonly TrailEntry[]>([]);
+  const [refusal, setRefusal] = useState("");
+  const [tab, setTab] = useState<Tab>("trail");
+  const [shown, setShown] = useState<Json | undefined>(undefined); // the value with parts that were revealed
+  const value = useMemo(() => readPayload(q.value), [q.value?.json]);
+  const me = ownName();
+  const isOpen = q.state === "INTERRUPT_STATE_OPEN";
+  const isBreakpoint = q.reason === "breakpoint";
+  const mayAnswer = isOpen && refusal === "";
+  const answer = useAnswer({ question: q, mayAnswer, changed, next });
+
+  useEffect(() => {
+    const closing = new AbortController();
+    const load = async (): Promise<void> => {
+      setTrail(await actions.fetchTrail(q.threadId!, q.interruptId!, closing.signal));
+      setRefusal(await actions.fetchRefusal(q, closing.signal));
+    };
+    const timer = setTimeout(() => load().catch((err: unknown) => closing.signal.aborted || noteError(err)), 120); // who goes through the list reads no trail
+    return () => {
+      clearTimeout(timer);
+      closing.abort();
+    };
+  }, [q.interruptId, q.etag, q.trailSize]);
+
+  const run = (what: string, call: () => Promise<Interrupt>): void => {
+    call().then(changed, (err: unknown) => {
+      noteError(err);
+      showProblem(what, err);
+    });
+  };
+  const holder = holderOf(q, now);
+  const claim = (): void => run(holder === me ? "It could not be given back" : "It could not be taken", () => (holder === me ? actions.release(q) : actions.claim(q)));
+  const reveal = (pointer: string): void => {
+    actions.reveal(q, pointer).then((r) => setShown(readPayload(r.value)), (err: unknown) => showProblem("It can't be shown", err));
+  };
+  const copyLink = (): void => {
+    const address = location.origin + addressOf("inbox", [q.threadId!, q.interruptId!]);
+    navigator.clipboard.writeText(address).then(() => showToast({ title: "The link is copied", about: "Who opens it needs the right to see the question" }), (err: unknown) => showProblem(address, err));
+  };
+  useKeys([
+    ...(isOpen && !isBreakpoint && me ? [{ keys: ["c"], about: "take it, give it back", run: claim }] : []),
+    { keys: ["l"], about: "copy the link", run: copyLink },
+    { keys: ["m"], about: "comment", run: () => document.getElementById("comment")?.focus() },
+  ]);
+  const groups = q.people?.groups ?? [];
+  return (
+    <main class="detail" aria-label="Question">
+      <div class="scroll">
+        <header>
+          <div class="crumb">
+            <span class="chip"><Icon name="ask" size={13} /><Text of={(q.reason || "question").replaceAll("_", " ")} /></span>
+            <a href={addressOf("graphs", [q.graph ?? ""])}><Text of={q.graph ?? ""} /></a>
+            <span aria-hidden="true">›</span>
+            <span><Text of={q.node ?? ""} /></span>
+            <a class="thread" href={addressOf("threads", [q.threadId ?? ""])}><Text of={q.threadId ?? ""} /></a>
+          </div>
+          <h1 dir="auto"><Text of={titleOf(q)} /></h1>
+          <div class="meta">
+            {isOpen && !isBreakpoint && me && (holder === me ? (
+              <button type="button" class="who" onClick={claim} title="Give it back"><Avatar principal={me} size={20} />You have it</button>
+            ) : holder ? (
+              <span class="who other"><Avatar principal={holder} size={20} />{shortName(holder)} has it</span>
+            ) : (
+              <button type="button" class="ghost" onClick={claim}><Icon name="person" size={14} />Take it<Key of="C" /></button>
+            ))}
+            {groups.length > 0 && <span class="ghost still"><Icon name="group" size={14} /><Text of={groups.join(", ")} /></span>}
+            <button type="button" class="ghost" onClick={copyLink}><Icon name="link" size={14} />Link<Key of="L" /></button>
+          </div>
+        </header>
+        {refusal && isOpen && <Banner icon="cross" tone="warn"><Text of={refusal} /></Banner>}
+        {!isOpen && <Resolution question={q} now={now} changed={changed} />}
+        <Steps question={q} now={now} />
+        <section class="body">
+          {bodyOf(q) && <Markdown text={bodyOf(q)} />}
+          {value !== undefined && !isBreakpoint && !isTitle(value, q) && <Facts value={shown ?? value} reveal={isOpen ? reveal : undefined} />}
+        </section>
+        <Votes question={q} caller={me} now={now} />
+        {mayAnswer && <AnswerFields answer={answer} />}
+        <section class="history">
+          <div class="tabs" role="tablist" aria-label="About this question">
+            <TabButton tab="trail" chosen={tab} choose={setTab}>Trail<b>{trail.length}</b></TabButton>
+            <TabButton tab="json" chosen={tab} choose={setTab}>JSON</TabButton>
+          </div>
+          <div role="tabpanel" id={"panel-" + tab} aria-labelledby={"tab-" + tab}>
+            {tab === "trail" ? <Trail entries={trail} now={now} /> : <RawView question={q} value={shown ?? value} />}
+          </div>
+          {isOpen && !isBreakpoint && <CommentBox question={q} added={(e) => setTrail([...trail, e])} />}
+        </section>
+      </div>
+      {mayAnswer && <AnswerBar answer={answer} />}
+    </main>
+  );
+}
+
+/** Tells whether a value says nothing besides the title. */
+function isTitle(value: Json, q: Interrupt): boolean {
+  return typeof value === "string" && value === titleOf(q);
+}
+
+function TabButton<T extends string>({ tab, chosen, choose, children }: { tab: T; chosen: T; choose: (t: T) => void; children: ComponentChildren }): ComponentChildren {
+  return (
+    <button type="button" role="tab" id={"tab-" + tab} aria-controls={"panel-" + tab} aria-selected={tab === chosen} onClick={() => choose(tab)}>
+      {children}
+    </button>
+  );
+}
+
+/** Shows what became of a question that is not open any more. */
+function Resolution({ question: q, now, changed }: { question: Interrupt; now: number; changed: (q: Interrupt) => void }): ComponentChildren {
+  const answer = readPayload(q.response);
+  const effective = readTime(q.effectiveTime);
+  const undo = (): void => {
+    actions.retract(q).then(changed, (err: unknown) => showProblem("It could not be undone", err));
+  };
+  return (
+    <section class="resolution">
+      <Banner icon={q.responder ? "check" : "clock"} tone={answer === undefined ? "mid" : toneOf(answer instanceof JsonObject ? answer.get("decision") : answer)}>
+        <b><Text of={describeOutcome(q)} /></b>
+        {q.responseTime && <span title={formatExact(readTime(q.responseTime))}> {formatSpan(now - readTime(q.responseTime))} ago</span>}
+        {effective > now && <span> · takes effect in {formatSpan(effective - now)}</span>}
+        {q.note && <p dir="auto"><Text of={q.note} /></p>}
+      </Banner>
+      {effective > now && q.responder === ownName() && <button type="button" class="ghost" onClick={undo}>Undo</button>}
+      {answer !== undefined && <Facts value={answer} />}
+    </section>
+  );
+}
+
+function RawView({ question: q, value }: { question: Interrupt; value: Json | undefined }): ComponentChildren {
+  const schema = readPayload(q.responseSchema);
+  const parts: [string, Json][] = [["interruptId", q.interruptId ?? ""], ["threadId", q.threadId ?? ""]];
+  if (value !== undefined) parts.push(["value", value]);
+  if (schema !== undefined) parts.push(["responseSchema", schema]);
+  return <pre tabIndex={0}><Text of={printJson(new JsonObject(parts), "  ")} /></pre>;
+}
+
+function CommentBox({ question: q, added }: { question: Interrupt; added: (e: TrailEntry) => void }): ComponentChildren {
+  const [text, setText] = useState("");
+  const requestId = useRef(crypto.randomUUID());
+  const send = (e: Event): void => {
+    e.preventDefault();
+    if (text.trim() === "") return;
+    actions.comment(q, text, requestId.current).then((entry) => {
+      requestId.current = crypto.randomUUID();
+      setText("");
+      added(entry);
+    }, (err: unknown) => {
+      noteError(err);
+      showProblem("The comment is not stored", err);
+    });
+  };
+  return (
+    <form class="comment" onSubmit={send}>
+      {ownName() ? <Avatar principal={ownName()} size={24} /> : <Icon name="comment" />}
+      <input id="comment" dir="auto" placeholder="Comment; the graph does not see it" aria-label="Comment" value={text} maxLength={4000} onInput={(e) => setText(e.currentTarget.value)} />
+      {text === "" ? <Key of="M" /> : <button type="submit" class="ghost">Comment</button>}
+    </form>
+  );
+}
