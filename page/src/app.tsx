@@ -14,13 +14,11 @@ import { SignIn } from "./sign_in";
 
 type ScreenComponent = FunctionComponent<{ route: Route }>;
 
-/** Screens besides the inbox are loaded when they are opened. */
-const loaders: Record<Exclude<Screen, "inbox">, () => Promise<ScreenComponent>> = {
-  threads: async () => (await import("./thread/screen")).ThreadsScreen,
-  graphs: async () => (await import("./graphs/screen")).GraphsScreen,
-  workers: async () => (await import("./workers/screen")).WorkersScreen,
-  overview: async () => (await import("./overview/screen")).OverviewScreen,
-};
+/** Returns the screens besides the inbox: they are loaded when one of them is opened. */
+async function loadScreens(): Promise<Record<Exclude<Screen, "inbox">, ScreenComponent>> {
+  const all = await import("./screens");
+  return { threads: all.ThreadsScreen, graphs: all.GraphsScreen, workers: all.WorkersScreen, overview: all.OverviewScreen };
+}
 
 export function App(): ComponentChildren {
   const at = useStore(route);
@@ -58,11 +56,10 @@ function useHasBegun(who: Session): boolean {
 
 function ScreenOf({ route: at }: { route: Route }): ComponentChildren {
   const [loaded, setLoaded] = useState<Partial<Record<Screen, ScreenComponent>>>({ inbox: InboxScreen });
-  const { screen } = at;
+  const Component = loaded[at.screen];
   useEffect(() => {
-    if (screen !== "inbox" && !loaded[screen]) void loaders[screen]().then((component) => setLoaded((all) => ({ ...all, [screen]: component })));
-  }, [screen]);
-  const Component = loaded[screen];
+    if (!Component) void loadScreens().then((screens) => setLoaded((all) => ({ ...all, ...screens })));
+  }, [at.screen]);
   return Component ? <Component route={at} /> : null;
 }
 

@@ -10,7 +10,7 @@ import { formatMoment } from "./text/time";
 import { Icon, Logo, type IconName } from "./ui/icons";
 import { Key } from "./ui/key";
 import { Avatar } from "./ui/people";
-import { connection } from "./inbox/connection";
+import { connection } from "./api/connection";
 
 const screens: readonly { screen: Screen; title: string; icon: IconName; key: string }[] = [
   { screen: "inbox", title: "Inbox", icon: "inbox", key: "G I" },

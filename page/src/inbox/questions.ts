@@ -1,16 +1,13 @@
 // The open questions that the inbox shows: loaded page by page, and kept up to date by a stream.
 
 import { CallError } from "../api/connect";
+import { connection as shownConnection, type Connection } from "../api/connection";
 import type { CountInterruptsResponse, Interrupt, InterruptChange, ListInterruptsResponse } from "../api/messages";
 import { client, noteError } from "../api/session";
 import { Store } from "../api/store";
-import { connection as shownConnection } from "./connection";
 import { type Caller, compareQuestions, isFor } from "./order";
 
 export type Section = "mine" | "others";
-
-/** Whether what is shown is what the server has. */
-export type Connection = "connecting" | "live" | { since: number };
 
 export interface Inbox {
   sections: Readonly<Record<Section, readonly Interrupt[]>>;

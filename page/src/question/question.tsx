@@ -18,6 +18,7 @@ import { Icon } from "../ui/icons";
 import { Banner } from "../ui/banner";
 import { Key } from "../ui/key";
 import { Avatar } from "../ui/people";
+import { Tabs } from "../ui/tabs";
 import { showProblem, showToast } from "../ui/toast";
 import * as actions from "./actions";
 import { AnswerBar, AnswerFields, useAnswer } from "./answer";
@@ -36,13 +37,11 @@ interface Props {
   next: () => void;
 }
 
-type Tab = "trail" | "json";
-
 export function QuestionView({ question: q, changed, next }: Props): ComponentChildren {
   const now = useNow();
   const [trail, setTrail] = useState<readonly TrailEntry[]>([]);
   const [refusal, setRefusal] = useState("");
-  const [tab, setTab] = useState<Tab>("trail");
+  const [tab, setTab] = useState("trail");
   const [shown, setShown] = useState<Json | undefined>(undefined); // the value with parts that were revealed
   const value = useMemo(() => readPayload(q.value), [q.value?.json]);
   const me = ownName();
@@ -119,13 +118,9 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
         <Votes question={q} caller={me} now={now} />
         {mayAnswer && <AnswerFields answer={answer} />}
         <section class="history">
-          <div class="tabs" role="tablist" aria-label="About this question">
-            <TabButton tab="trail" chosen={tab} choose={setTab}>Trail<b>{trail.length}</b></TabButton>
-            <TabButton tab="json" chosen={tab} choose={setTab}>JSON</TabButton>
-          </div>
-          <div role="tabpanel" id={"panel-" + tab} aria-labelledby={"tab-" + tab}>
+          <Tabs label="About this question" tabs={[{ id: "trail", title: "Trail", count: trail.length }, { id: "json", title: "JSON" }]} chosen={tab} choose={setTab}>
             {tab === "trail" ? <Trail entries={trail} now={now} /> : <RawView question={q} value={shown ?? value} />}
-          </div>
+          </Tabs>
           {isOpen && !isBreakpoint && <CommentBox question={q} added={(e) => setTrail([...trail, e])} />}
         </section>
       </div>
@@ -137,14 +132,6 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
 /** Tells whether a value says nothing besides the title. */
 function isTitle(value: Json, q: Interrupt): boolean {
   return typeof value === "string" && value === titleOf(q);
-}
-
-function TabButton<T extends string>({ tab, chosen, choose, children }: { tab: T; chosen: T; choose: (t: T) => void; children: ComponentChildren }): ComponentChildren {
-  return (
-    <button type="button" role="tab" id={"tab-" + tab} aria-controls={"panel-" + tab} aria-selected={tab === chosen} onClick={() => choose(tab)}>
-      {children}
-    </button>
-  );
 }
 
 /** Shows what became of a question that is not open any more. */

@@ -1,6 +1,140 @@
-import type { ComponentChildren } from "preact";
-import type { Route } from "../route";
+// Threads: all of them, or one with its graph, its state, what happened, and what it was before.
 
-export function ThreadsScreen(_: { route: Route }): ComponentChildren {
-  return <main class="page" aria-label="Threads"><h1>Threads</h1></main>;
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Event, StateSnapshot } from "../api/messages";
+import { client } from "../api/session";
+import { useStore } from "../api/store";
+import { JsonObject, readPayload } from "../json/value";
+import { useKeys } from "../keys";
+import { addressOf, navigate, type Route } from "../route";
+import { Text } from "../text/marks";
+import { formatSpan, readTime } from "../text/time";
+import { useNow } from "../ui/clock";
+import { Icon } from "../ui/icons";
+import { Key } from "../ui/key";
+import { useLoaded } from "../ui/loaded";
+import { Tabs } from "../ui/tabs";
+import { CancelDialog, ForkDialog, RunAgainDialog } from "./actions";
+import { RunBadge } from "./badge";
+import { Branches, listBranches } from "./branches";
+import { Diagram } from "./diagram";
+import { lastDurations, readDurations } from "./durations";
+import { idOf, readProgress } from "./history";
+import { ThreadList } from "./list";
+import { Runs } from "./runs";
+import { Scrubber } from "./scrubber";
+import { StateView } from "./state";
+import { type Known, ThreadFollower } from "./thread";
+import { Timeline } from "./timeline";
+
+export function ThreadsScreen({ route }: { route: Route }): ComponentChildren {
+  const [threadId] = route.path;
+  return threadId ? <ThreadView key={threadId} threadId={threadId} query={route.query} /> : <ThreadList query={route.query} />;
+}
+
+type DialogName = "fork" | "again" | "cancel";
+
+function ThreadView({ threadId, query }: { threadId: string; query: URLSearchParams }): ComponentChildren {
+  const follower = useMemo(() => new ThreadFollower(threadId), [threadId]);
+  const known = useStore(follower.known);
+  useEffect(() => {
+    follower.start();
+    return () => follower.stop();
+  }, [follower]);
+  if (!known.thread) return <main class="page" aria-label="Thread">{known.problem && <p class="problem" role="alert"><Text of={known.problem} /></p>}</main>;
+  return <LoadedThread known={known} follower={follower} query={query} />;
+}
+
+function LoadedThread({ known, follower, query }: { known: Known; follower: ThreadFollower; query: URLSearchParams }): ComponentChildren {
+  const now = useNow();
+  const [dialog, setDialog] = useState<DialogName | undefined>(undefined);
+  const [node, setNode] = useState("");
+  const { history, events, graph } = known;
+  const thread = known.thread!;
+  const threadId = thread.threadId!;
+  const chosen = history.find(query.get("at") ?? "") ?? history.head;
+  const line = useMemo(() => (chosen ? history.lineThrough(idOf(chosen)) : []), [history, idOf(chosen)]);
+  const at = line.findIndex((s) => idOf(s) === idOf(chosen));
+  const isHead = idOf(chosen) === idOf(history.head);
+  const tab = query.get("tab") ?? "state";
+  const durations = useMemo(() => readDurations(events), [events]);
+  const progress = useMemo(() => readProgress(line.slice(0, at + 1), isHead && thread.state === "THREAD_STATE_BUSY"), [line, at, thread.state]);
+  const question = (thread.interrupts ?? []).find((q) => q.state === "INTERRUPT_STATE_OPEN");
+  const isActive = thread.state === "THREAD_STATE_BUSY" || thread.state === "THREAD_STATE_INTERRUPTED";
+
+  const go = (change: Record<string, string>): void => navigate(addressOf("threads", [threadId], { ...Object.fromEntries(query), ...change }), true);
+  const choose = (id: string): void => go({ at: id === idOf(history.head) ? "" : id });
+  const step = (by: number): void => line[at + by] && choose(idOf(line[at + by]));
+  useKeys([
+    { keys: ["ArrowLeft", "["], about: "earlier checkpoint", run: () => step(-1) },
+    { keys: ["ArrowRight", "]"], about: "later checkpoint", run: () => step(1) },
+    ...(chosen ? [{ keys: ["f"], about: "fork from here", run: () => setDialog("fork") }, { keys: ["r"], about: "run again from here", run: () => setDialog("again") }] : []),
+    ...(question ? [{ keys: ["Enter"], about: "open the question", run: () => navigate(addressOf("inbox", [threadId, question.interruptId!])) }] : []),
+  ]);
+  const shownEvents = node ? events.filter((e) => e.node === node) : events;
+  return (
+    <main class="thread-screen" aria-label="Thread">
+      <header>
+        <div>
+          <div class="crumb"><a href={addressOf("threads")}>Threads</a><span aria-hidden="true">›</span><span class="mono"><Text of={threadId} /></span></div>
+          <h1><Text of={threadId} /><RunBadge state={thread.state} /></h1>
+          <div class="about-thread">
+            {thread.graph && <a href={addressOf("graphs", [thread.graph])}><Text of={thread.graph} /> <span class="faint"><Text of={thread.graphVersion ?? ""} /></span></a>}
+            <span>{line.length} {line.length === 1 ? "checkpoint" : "checkpoints"}</span>
+            <span>began {formatSpan(now - readTime(thread.createTime))} ago</span>
+            {thread.fault && <span class="problem">servers failed over it {thread.fault.failures} times</span>}
+          </div>
+        </div>
+        <div class="acts">
+          {chosen && <button type="button" class="ghost" onClick={() => setDialog("fork")}><Icon name="fork" size={14} />Fork from here<Key of="F" /></button>}
+          {chosen && <button type="button" class="ghost" onClick={() => setDialog("again")}><Icon name="again" size={14} />Run again<Key of="R" /></button>}
+          {isActive && <button type="button" class="ghost danger" onClick={() => setDialog("cancel")}><Icon name="stop" size={14} />Cancel</button>}
+          {question && <a class="main" href={addressOf("inbox", [threadId, question.interruptId!])}><Icon name="ask" size={14} />Answer</a>}
+        </div>
+      </header>
+      <div class="columns">
+        <section class="canvas" aria-label="Graph">
+          {graph?.spec ? <Diagram spec={graph.spec} progress={progress} durations={lastDurations(events, durations)} picked={node} pick={(n) => setNode(n === node ? "" : n)} /> : <p class="faint">The graph is not known.</p>}
+          <div class="legend">{["done", "waits", "runs", "failed"].map((s) => <span><i class={s} />{s}</span>)}</div>
+        </section>
+        <section class="aside" aria-label="About the thread">
+          <Tabs
+            label="About the thread"
+            tabs={[{ id: "state", title: "State" }, { id: "timeline", title: "Timeline", count: shownEvents.length }, { id: "runs", title: "Runs" }, { id: "branches", title: "Branches", count: listBranches(history).length }]}
+            chosen={tab}
+            choose={(t) => go({ tab: t === "state" ? "" : t })}
+            aside={<span class="faint">{node ? <>only <Text of={node} /> <button type="button" class="reveal" onClick={() => setNode("")}>all</button></> : chosen && `after step ${chosen.step ?? 0}`}</span>}
+          >
+            {tab === "state" && <StateAt threadId={threadId} at={chosen} before={line[at - 1]} />}
+            {tab === "timeline" && <Timeline events={shownEvents} durations={durations} dropped={known.dropped} until={isHead ? Infinity : lastEventOf(events, line[at + 1])} now={now} />}
+            {tab === "runs" && <Runs threadId={threadId} version={thread.etag ?? ""} now={now} />}
+            {tab === "branches" && <Branches history={history} chosen={idOf(chosen)} choose={choose} now={now} />}
+          </Tabs>
+        </section>
+      </div>
+      <Scrubber line={line} chosen={idOf(chosen)} choose={choose} next={line.at(-1) === history.head ? (history.head?.next ?? []).join(" + ") : ""} isWaiting={thread.state === "THREAD_STATE_INTERRUPTED"} now={now} />
+      {dialog === "fork" && chosen && <ForkDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => undefined} />}
+      {dialog === "again" && chosen && <RunAgainDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => choose("")} />}
+      {dialog === "cancel" && chosen && <CancelDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => void follower.refresh()} />}
+    </main>
+  );
+}
+
+/** Returns the number of the last event before the checkpoint that comes next. */
+function lastEventOf(events: readonly Event[], next: StateSnapshot | undefined): number {
+  const e = events.find((e) => e.checkpoint?.checkpoint?.checkpointId === idOf(next));
+  return e ? Number(e.cursor?.sequence ?? 0) - 1 : Infinity;
+}
+
+function StateAt({ threadId, at, before }: { threadId: string; at: StateSnapshot | undefined; before: StateSnapshot | undefined }): ComponentChildren {
+  const fetchState = async (s: StateSnapshot | undefined, signal: AbortSignal): Promise<JsonObject> => {
+    if (!s) return new JsonObject();
+    const got = await client.call<StateSnapshot>("ThreadService/GetState", { threadId, at: s.checkpoint }, signal);
+    const values = readPayload(got.values);
+    return values instanceof JsonObject ? values : new JsonObject();
+  };
+  const { value, problem } = useLoaded(async (signal) => Promise.all([fetchState(at, signal), fetchState(before, signal)]), [threadId, idOf(at), idOf(before)]);
+  if (problem) return <p class="problem"><Text of={problem} /></p>;
+  return value ? <StateView now={value[0]} before={value[1]} /> : null;
 }

@@ -1,0 +1,104 @@
+// The graph of a thread with a run on it.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { GraphSpec } from "../api/messages";
+import type { Drawing, DrawnNode } from "../drawing/layout";
+import { pathOf } from "../drawing/path";
+import { readDiagram } from "../drawing/spec";
+import { plainText } from "../text/marks";
+import { formatSpan } from "../text/time";
+import { iconPath, type IconName } from "../ui/icons";
+import { edgeKey, type NodeState, type Progress } from "./history";
+
+const words: Record<NodeState, string> = { idle: "not reached", due: "is next", runs: "runs", waits: "waits for people", failed: "failed", done: "done" };
+const icons: Record<string, IconName> = { ask: "ask", remote: "remote", expr: "code", function: "code", graph: "graph" };
+const marks: Partial<Record<NodeState, string>> = { done: "M4 8.5l2.5 2.5L12 5.5", failed: "M4.5 4.5l7 7M11.5 4.5l-7 7", waits: "M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11M8 5v3.2l2 1.3", runs: "M5.5 4v8l6-4z" };
+
+interface Props {
+  spec: GraphSpec;
+  progress?: Progress;
+  durations?: ReadonlyMap<string, number>;
+  picked?: string;
+  pick?: (node: string) => void;
+}
+
+export function Diagram({ spec, progress, durations, picked, pick }: Props): ComponentChildren {
+  const [drawing, setDrawing] = useState<Drawing | undefined>(undefined);
+  useEffect(() => {
+    void import("../drawing/layout").then(({ layoutDiagram }) => setDrawing(layoutDiagram(readDiagram(spec))));
+  }, [spec]);
+  if (!drawing) return null;
+  return (
+    <svg class="diagram" viewBox={`0 0 ${drawing.width} ${drawing.height}`} width={drawing.width} height={drawing.height} role="group" aria-label={`Graph ${plainText(spec.name ?? "")}`}>
+      <defs>
+        {["arrow", "arrow-taken"].map((id) => (
+          <marker id={id} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 .8 7 4 0 7.2z" /></marker>
+        ))}
+      </defs>
+      {drawing.edges.map((e) => {
+        const isTaken = progress?.edges.has(edgeKey(e.from, e.to)) ?? false;
+        return (
+          <g class={"edge" + (isTaken ? " taken" : "")}>
+            <path d={pathOf(e.points)} marker-end={`url(#${isTaken ? "arrow-taken" : "arrow"})`} />
+            {e.label && e.labelAt && (
+              <>
+                <rect x={e.labelAt.x - e.labelAt.width / 2} y={e.labelAt.y - 8} width={e.labelAt.width} height={16} rx={4} />
+                <text x={e.labelAt.x} y={e.labelAt.y + 3.5}>{plainText(e.label)}</text>
+              </>
+            )}
+          </g>
+        );
+      })}
+      {drawing.nodes.map((n) => (
+        <NodeView node={n} state={progress?.nodes.get(n.name)?.state ?? "idle"} runs={progress?.nodes.get(n.name)?.runs ?? 0} isStatic={!progress} duration={durations?.get(n.name)} isPicked={picked === n.name} pick={pick} />
+      ))}
+    </svg>
+  );
+}
+
+interface NodeProps {
+  node: DrawnNode;
+  state: NodeState;
+  runs: number;
+  isStatic: boolean;
+  duration: number | undefined;
+  isPicked: boolean;
+  pick: Props["pick"] | undefined;
+}
+
+function NodeView({ node: n, state, runs, isStatic, duration, isPicked, pick }: NodeProps): ComponentChildren {
+  const place = `translate(${n.x - n.width / 2},${n.y - n.height / 2})`;
+  const shown = isStatic ? "plain" : state;
+  if (n.kind === "start" || n.kind === "end") {
+    return (
+      <g class={"node pill " + shown} transform={place}>
+        <rect width={n.width} height={n.height} rx={n.height / 2} />
+        <text x={n.width / 2} y={n.height / 2 + 4} text-anchor="middle">{n.kind}</text>
+      </g>
+    );
+  }
+  const name = plainText(n.label ?? n.name);
+  const below = state === "waits" ? "waits" : state === "runs" ? "runs" : state === "failed" ? "failed" : duration !== undefined && duration >= 1 && state === "done" ? formatSpan(duration) : "";
+  const times = runs > 1 ? `${runs}×` : "";
+  const sub = isStatic ? "" : [times, below].filter(Boolean).join(" · ");
+  const act = pick && {
+    role: "button" as const, tabIndex: 0, "aria-pressed": isPicked, onClick: () => pick(n.name),
+    onKeyDown: (e: KeyboardEvent) => {
+      if (e.key !== "Enter" && e.key !== " ") return;
+      e.preventDefault();
+      pick(n.name);
+    },
+  };
+  return (
+    <g class={`node ${shown}${isPicked ? " picked" : ""}`} transform={place} {...act} aria-label={`${name}${isStatic ? "" : `${sub ? " " + sub : ""}, ${words[state]}`}`}>
+      <title>{plainText(n.name)}</title>
+      <rect width={n.width} height={n.height} rx={9} />
+      <path class="side" d={`M9,0 H4.5 V${n.height} H9 A9,9 0 0 1 0,${n.height - 9} V9 A9,9 0 0 1 9,0Z`} />
+      <path class="icon-of" transform="translate(13,13)" d={iconPath(icons[n.kind] ?? "code")} />
+      <text class="name" x={36} y={sub ? 18 : 25} aria-hidden="true">{name}</text>
+      {sub && <text class="sub" x={36} y={32} aria-hidden="true">{sub}</text>}
+      {!isStatic && marks[state] && <path class="mark-of" transform={`translate(${n.width - 22},4) scale(.8)`} d={marks[state]!} />}
+    </g>
+  );
+}

@@ -1,0 +1,111 @@
+// The checkpoints of a thread as a tree, and how far the graph has come at one of them.
+
+import type { Interrupt, StateSnapshot } from "../api/messages";
+
+export type NodeState = "idle" | "due" | "runs" | "waits" | "failed" | "done";
+
+/** How far a graph has come. */
+export interface Progress {
+  nodes: ReadonlyMap<string, { state: NodeState; runs: number }>;
+  /** The edges that were taken, as edgeKey names them. */
+  edges: ReadonlySet<string>;
+}
+
+export function edgeKey(from: string, to: string): string {
+  return from + "\n" + to;
+}
+
+export function idOf(s: StateSnapshot | undefined): string {
+  return s?.checkpoint?.checkpointId ?? "";
+}
+
+/** The checkpoints of a thread. */
+export class History {
+  private readonly byId: ReadonlyMap<string, StateSnapshot>;
+  private readonly children = new Map<string, StateSnapshot[]>();
+
+  /** newestFirst is the order of ListCheckpoints. */
+  constructor(readonly newestFirst: readonly StateSnapshot[]) {
+    this.byId = new Map(newestFirst.map((s) => [idOf(s), s]));
+    for (const s of newestFirst.toReversed()) {
+      const parent = s.parent?.checkpointId ?? "";
+      this.children.set(parent, [...(this.children.get(parent) ?? []), s]);
+    }
+  }
+
+  get head(): StateSnapshot | undefined {
+    return this.newestFirst[0];
+  }
+
+  find(id: string): StateSnapshot | undefined {
+    return this.byId.get(id);
+  }
+
+  childrenOf(id: string): readonly StateSnapshot[] {
+    return this.children.get(id) ?? [];
+  }
+
+  /** Returns the checkpoints that begin a tree: their parents are none, or are not kept any more. */
+  roots(): StateSnapshot[] {
+    return this.newestFirst.filter((s) => !this.byId.has(s.parent?.checkpointId ?? "")).toReversed();
+  }
+
+  /** Returns the checkpoints from the first one to the one with an id. */
+  pathTo(id: string): StateSnapshot[] {
+    const path: StateSnapshot[] = [];
+    for (let s = this.byId.get(id); s && path.length <= this.byId.size; s = this.byId.get(s.parent?.checkpointId ?? "")) path.push(s);
+    return path.reverse();
+  }
+
+  /** Returns the line of checkpoints on which one stands: its past, and the newest of what came after it. */
+  lineThrough(id: string): StateSnapshot[] {
+    const headPath = this.pathTo(idOf(this.head));
+    if (headPath.some((s) => idOf(s) === id)) return headPath;
+    const line = this.pathTo(id);
+    for (let next = this.childrenOf(id).at(-1); next && line.length <= this.byId.size; next = this.childrenOf(idOf(next)).at(-1)) line.push(next);
+    return line;
+  }
+}
+
+const start = "__start__";
+const end = "__end__";
+
+/** Reads how far the graph has come at the last checkpoint of a path; isRunning says that a run works on from there. */
+export function readProgress(path: readonly StateSnapshot[], isRunning: boolean): Progress {
+  const nodes = new Map<string, { state: NodeState; runs: number }>();
+  const edges = new Set<string>();
+  let before: readonly string[] = [];
+  for (const [i, s] of path.entries()) {
+    const isLast = i === path.length - 1;
+    const due = (s.tasks ?? []).map((t) => t.node ?? "");
+    const triggered = due.length > 0 ? due : s.next ?? [];
+    for (const to of triggered) for (const from of before) edges.add(edgeKey(from, to));
+    if (isLast && triggered.length === 0) for (const from of before) edges.add(edgeKey(from, end));
+    for (const task of s.tasks ?? []) {
+      const node = task.node ?? "";
+      const runs = nodes.get(node)?.runs ?? 0;
+      if (!isLast) nodes.set(node, { state: "done", runs: runs + 1 });
+      else nodes.set(node, { state: task.failure ? "failed" : waits(task.interrupts) ? "waits" : task.result ? "done" : isRunning ? "runs" : "due", runs });
+    }
+    before = s.source === "CHECKPOINT_SOURCE_INPUT" ? [start] : triggered;
+    if (s.source === "CHECKPOINT_SOURCE_INPUT") nodes.set(start, { state: "done", runs: 1 });
+  }
+  const last = path.at(-1);
+  if (last && path.length > 1 && (last.tasks ?? []).length === 0 && (last.next ?? []).length === 0) nodes.set(end, { state: "done", runs: 1 });
+  return { nodes, edges };
+}
+
+function waits(questions: readonly Interrupt[] | undefined): boolean {
+  return (questions ?? []).some((q) => q.state === "INTERRUPT_STATE_OPEN" || q.state === "INTERRUPT_STATE_ANSWERED");
+}
+
+/** Returns the nodes that made a checkpoint, for its name. */
+export function makersOf(line: readonly StateSnapshot[], i: number): string {
+  const s = line[i]!;
+  if (s.source === "CHECKPOINT_SOURCE_INPUT") return "input";
+  if (s.source === "CHECKPOINT_SOURCE_UPDATE") return "update";
+  const before = line[i - 1];
+  const names = [...new Set((before?.tasks ?? []).map((t) => t.node ?? ""))];
+  if (names.length === 1 && names[0] === start) return "start";
+  return names.join(" + ") || (s.source === "CHECKPOINT_SOURCE_FORK" ? "fork" : `step ${s.step ?? 0}`);
+}
