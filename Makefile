@@ -15,6 +15,9 @@ BUF      := $(BUF_DIR)/node_modules/.bin/buf
 BASELINE := proto/baseline.binpb
 # What the page is built with, pinned in page/package-lock.json.
 PAGE     := page/node_modules/.package-lock.json
+# The browser of its tests.
+export CHROMIUM ?= /usr/bin/chromium
+CHROMIUM_CHECK := [ -x '$(CHROMIUM)' ] || { echo 'make: there is no $(CHROMIUM): apt-get install chromium, or set CHROMIUM' >&2; exit 1; }
 
 # Python 3.10 or newer with venv. What CI installs is pinned in sdk/python/constraints.txt.
 PYTHON ?= python3
@@ -94,8 +97,8 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: $(VENV)/ok build ## Run all tests: go-test, and beside it, one after the other, python-test, examples, bench-smoke
-	$(MAKE) --no-print-directory -j2 --output-sync=target go-test python-test examples bench-smoke
+test: $(VENV)/ok $(PAGE) build ## Run all tests: go-test, and beside it, one after the other, python-test, examples, bench-smoke, page-smoke
+	$(MAKE) --no-print-directory -j2 --output-sync=target go-test python-test examples bench-smoke page-smoke
 
 .PHONY: go-test
 go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random order; make lint vets (PKG=./internal/graph/... narrows)
@@ -246,6 +249,16 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	cd sdk/python && '$(VENV)/bin/mypy'
 	'$(VENV)/bin/mypy' --strict --config-file= sdk/python/hatch_build.py sdk/python/tests/typing/*.py examples/*.py examples/*/*.py tests/chaos/*.py tests/ledger/*.py tests/moves/*.py
 	PYRIGHT_PYTHON_CACHE_DIR='$(CURDIR)/.cache/pyright' '$(VENV)/bin/pyright' -p sdk/python/tests/typing --pythonpath '$(VENV)/bin/python'
+
+.PHONY: page-smoke
+page-smoke: $(PAGE) build ## Test the main flows of the page in Chromium, on memory, SQLite and Redis; pictures are in .cache/page
+	@$(CHROMIUM_CHECK)
+	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' node --test --test-concurrency=1 tests/
+
+.PHONY: page-test
+page-test: $(PAGE) build ## Test the page in Chromium as a whole: each screen in each theme and width, and what takes long
+	@$(CHROMIUM_CHECK)
+	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' PAGE_TESTS=all node --test --test-concurrency=1 tests/
 
 .PHONY: page-lint
 page-lint: $(PAGE) $(BUF) ## Check the types of the page

@@ -37,9 +37,9 @@ export function App(): ComponentChildren {
     <div class="app">
       <a class="skip" href="#content">Skip to the content</a>
       <Navigation screen={at.screen} />
-      <div id="content" class="content" tabIndex={-1}>
+      <main id="content" class="content" tabIndex={-1}>
         {hasBegun ? <ScreenOf route={at} /> : who.state === "unreachable" && <Unreachable />}
-      </div>
+      </main>
       {who.state === "signed-out" && <SignIn message={who.message} />}
       {isHelpOpen && <KeySheet close={() => setHelpOpen(false)} />}
       <ToastView />
@@ -68,5 +68,5 @@ function Unreachable(): ComponentChildren {
     const timer = setInterval(() => void signIn(), 2000);
     return () => clearInterval(timer);
   }, []);
-  return <main class="empty"><b>The server can’t be reached</b><p>The page tries again by itself.</p></main>;
+  return <div class="empty"><b>The server can’t be reached</b><p>The page tries again by itself.</p></div>;
 }

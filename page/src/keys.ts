@@ -1,6 +1,6 @@
 // The keys of the page. A screen adds its keys while it is shown; what is typed into a field is no key.
 
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 export interface KeyAction {
   /** Like "j", "?", "ArrowLeft", "Mod+Enter"; several do the same. */
@@ -17,9 +17,9 @@ export function listKeys(): readonly KeyAction[] {
   return layers.toReversed().flat();
 }
 
-/** Gives keys to actions while a component is shown. The newest layer wins. */
+/** Gives keys to actions while a component is shown. The newest layer wins. Before the next key is pressed they do what is shown. */
 export function useKeys(actions: readonly KeyAction[]): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     layers.push(actions);
     return () => {
       layers.splice(layers.indexOf(actions), 1);

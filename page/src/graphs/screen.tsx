@@ -29,7 +29,7 @@ function GraphList(): ComponentChildren {
   const { value, problem } = useLoaded((signal) => client.call<ListGraphsResponse>("RegistryService/ListGraphs", { pageSize }, signal), []);
   const graphs = value?.graphs ?? [];
   return (
-    <main class="page" aria-label="Graphs">
+    <section class="page" aria-label="Graphs">
       <header class="page-head"><h1>Graphs</h1>{graphs.length > 0 && <span class="count">{graphs.length}{value?.nextPageToken ? "+" : ""}</span>}</header>
       {problem && <p class="problem" role="alert"><Text of={problem} /></p>}
       {value && graphs.length === 0 ? (
@@ -49,7 +49,7 @@ function GraphList(): ComponentChildren {
           </tbody>
         </table>
       )}
-    </main>
+    </section>
   );
 }
 
@@ -59,10 +59,10 @@ function GraphView({ name, query }: { name: string; query: URLSearchParams }): C
   const tab = query.get("tab") ?? "start";
   const { value: g, problem } = useLoaded((signal) => client.call<Graph>("RegistryService/GetGraph", { graph: name, version, view: "GRAPH_VIEW_FULL" }, signal), [name, version]);
   const go = (change: Record<string, string>): void => navigate(addressOf("graphs", [name], { ...Object.fromEntries(query), ...change }), true);
-  if (!g) return <main class="page" aria-label="Graph">{problem && <p class="problem" role="alert"><Text of={problem} /></p>}</main>;
+  if (!g) return <section class="page" aria-label="Graph">{problem && <p class="problem" role="alert"><Text of={problem} /></p>}</section>;
   const nodes = g.spec?.nodes ?? [];
   return (
-    <main class="thread-screen" aria-label="Graph">
+    <section class="thread-screen" aria-label="Graph">
       <header>
         <div>
           <div class="crumb"><a href={addressOf("graphs")}>Graphs</a><span aria-hidden="true">›</span><span class="mono"><Text of={name} /></span></div>
@@ -78,7 +78,7 @@ function GraphView({ name, query }: { name: string; query: URLSearchParams }): C
         </div>
       </header>
       <div class="columns">
-        <section class="canvas" aria-label="Drawing">{g.spec && <Diagram spec={g.spec} />}</section>
+        <section class="canvas" aria-label="Drawing" tabIndex={0}>{g.spec && <Diagram spec={g.spec} />}</section>
         <section class="aside" aria-label="About the graph">
           <Tabs label="About the graph" tabs={[{ id: "start", title: "Start a run" }, { id: "nodes", title: "Nodes", count: nodes.length }, { id: "json", title: "JSON" }]} chosen={tab} choose={(t) => go({ tab: t === "start" ? "" : t })}>
             {tab === "start" && <StartForm key={g.version} graph={g} />}
@@ -87,7 +87,7 @@ function GraphView({ name, query }: { name: string; query: URLSearchParams }): C
           </Tabs>
         </section>
       </div>
-    </main>
+    </section>
   );
 }
 

@@ -106,7 +106,7 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
       {open ? (
         <QuestionView key={open.interruptId} question={open} changed={changed} next={next} />
       ) : (
-        <main class={"detail blank" + (isAddressed ? "" : " behind")} aria-label="Question" />
+        <section class={"detail blank" + (isAddressed ? "" : " behind")} aria-label="Question" />
       )}
     </>
   );

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Interrupt } from "../api/messages";
 import { Icon } from "../ui/icons";
 import { Avatar } from "../ui/people";
-import { plainText, Text } from "../text/marks";
+import { Text } from "../text/marks";
 import { shortName } from "../text/people";
 import { formatCount, formatExact, formatSpan, readTime } from "../text/time";
 import { titleOf } from "../question/title";
@@ -112,7 +112,6 @@ function QuestionRow({ question: q, isSelected, chosen, leaving, now, select, ch
       role="option"
       id={"q-" + q.interruptId}
       aria-selected={isSelected}
-      aria-label={plainText(titleOf(q))}
       onClick={(e) => (e.metaKey || e.ctrlKey ? choose(q) : select(q))}
     >
       <Level question={q} isChosen={isChosen} choose={() => choose(q)} />
@@ -127,15 +126,11 @@ function QuestionRow({ question: q, isSelected, chosen, leaving, now, select, ch
               <span class="thread"><Text of={q.threadId ?? ""} /></span>
               {need > 1 && <span class="quorum"><Ring part={agreed / need} />{agreed} of {need}</span>}
               <span class="space" />
-              {holder ? <Avatar principal={holder} size={18} /> : groups.length > 0 && <span class="for"><Icon name="group" size={13} /><Text of={groups[0]! + (groups.length > 1 ? ` +${groups.length - 1}` : "")} /></span>}
+              {holder ? <><Avatar principal={holder} size={18} /><span class="sr">taken by {shortName(holder)}</span></> : groups.length > 0 && <span class="for"><Icon name="group" size={13} /><Text of={groups[0]! + (groups.length > 1 ? ` +${groups.length - 1}` : "")} /></span>}
             </>
           )}
         </div>
       </div>
-      <span class="sr">
-        {holder && `taken by ${shortName(holder)}. `}
-        {need > 1 && `${agreed} of ${need} agree. `}
-      </span>
     </div>
   );
 }

@@ -91,6 +91,7 @@ export class Questions {
       } catch (err) {
         if (signal.aborted) return;
         noteError(err);
+        if (this.sources.length === 0) await this.list().catch(noteError); // what is there is shown, though it may change
         if (err instanceof CallError && (err.reason === "INVALID_CURSOR" || err.reason.startsWith("CURSOR_"))) token = "";
         if (err instanceof CallError && err.reason === "INVALID_FIELD") return this.show({ problem: err.message });
       }
@@ -159,6 +160,7 @@ export class Questions {
     if (change.gone || q.state !== "INTERRUPT_STATE_OPEN") {
       if (known) this.fade(q, known);
     } else if (known || (!this.isListed() && this.open.size < maxLoaded)) {
+      this.leaving.delete(q.interruptId); // it is open again
       this.open.set(q.interruptId, q);
     }
     this.countTimer ??= setTimeout(() => {

@@ -2,5 +2,5 @@ import type { ComponentChildren } from "preact";
 import type { Route } from "../route";
 
 export function OverviewScreen(_: { route: Route }): ComponentChildren {
-  return <main class="page" aria-label="Overview"><h1>Overview</h1></main>;
+  return <section class="page" aria-label="Overview"><h1>Overview</h1></section>;
 }

@@ -14,11 +14,12 @@ import { shortName } from "../text/people";
 import { formatSpan, readDuration, readTime } from "../text/time";
 import { Banner } from "../ui/banner";
 import { Key } from "../ui/key";
-import { showProblem, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 import * as actions from "./actions";
 import { beginAnswer, decide, decidedValue, findDecision } from "./decision";
 import { dropDraft, loadDraft, saveDraft } from "./drafts";
 import { describeAnswer, describeOutcome, toneOf } from "./outcome";
+import { takeBack } from "./take_back";
 
 interface Props {
   question: Interrupt;
@@ -42,6 +43,7 @@ export function useAnswer({ question: q, mayAnswer, changed, next }: Props) {
   const [problems, setProblems] = useState<Problems>({});
   const [conflict, setConflict] = useState<ComponentChildren>(undefined);
   const [isSending, setSending] = useState(false);
+  const [isTouched, setTouched] = useState(false);
   const sent = useRef({ text: "", id: "" });
   const isBreakpoint = q.reason === "breakpoint";
   const decided = decision ? decidedValue(decision, value) : value;
@@ -49,6 +51,7 @@ export function useAnswer({ question: q, mayAnswer, changed, next }: Props) {
 
   const enter = (v: Json | undefined): void => {
     setValue(v);
+    setTouched(true);
     setProblems({});
     if (v !== undefined && !q.secret?.length) saveDraft(q.interruptId!, { value: v, note });
   };
@@ -64,9 +67,7 @@ export function useAnswer({ question: q, mayAnswer, changed, next }: Props) {
     dropDraft(q.interruptId!);
     const effective = readTime(then.effectiveTime);
     const title = `${isBreakpoint ? "Went on" : describeAnswer(dropHidden(form, value))}: ${q.threadId}`;
-    const undo = (): void => {
-      actions.retract(then).then(changed, (err: unknown) => showProblem("It could not be undone", err));
-    };
+    const undo = (): void => takeBack(then, changed);
     if (effective > Date.now()) showToast({ title, about: "", until: effective, undo });
     else showToast({ title, about: then.state === "INTERRUPT_STATE_OPEN" ? "Your vote is stored; others must agree" : "The answer is stored" });
     changed(then);
@@ -101,7 +102,7 @@ export function useAnswer({ question: q, mayAnswer, changed, next }: Props) {
     ...(decision?.options ?? []).map((o, i) => ({ keys: [String(i + 1)], about: "decide: " + o.title, run: () => enter(decide(decision!, value, o.value)) })),
     { keys: ["Mod+Enter"], about: "answer", run: () => isReady && submit() },
   ]);
-  return { q, form, decision, value, decided, enter, note, setNote, problems, conflict, isReady, isSending, isBreakpoint, submit, decline: () => send({ dismissal: note }) };
+  return { q, form, decision, value, decided, enter, note, setNote, problems, conflict, isTouched, isReady, isSending, isBreakpoint, submit, decline: () => send({ dismissal: note }) };
 }
 
 /** The form of an answer. */

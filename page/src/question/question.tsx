@@ -24,6 +24,7 @@ import * as actions from "./actions";
 import { AnswerBar, AnswerFields, useAnswer } from "./answer";
 import { Facts } from "./facts";
 import { describeOutcome, toneOf } from "./outcome";
+import { takeBack } from "./take_back";
 import { Steps } from "./steps";
 import { bodyOf, titleOf } from "./title";
 import { Trail } from "./trail";
@@ -85,7 +86,7 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
   ]);
   const groups = q.people?.groups ?? [];
   return (
-    <main class="detail" aria-label="Question">
+    <section class="detail" aria-label="Question">
       <div class="scroll">
         <header>
           <div class="crumb">
@@ -109,7 +110,7 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
           </div>
         </header>
         {refusal && isOpen && <Banner icon="cross" tone="warn"><Text of={refusal} /></Banner>}
-        {!isOpen && <Resolution question={q} now={now} changed={changed} />}
+        {!isOpen && <Resolution question={q} now={now} changed={changed} entered={answer.isTouched && q.responder !== me ? answer.value : undefined} />}
         <Steps question={q} now={now} />
         <section class="body">
           {bodyOf(q) && <Markdown text={bodyOf(q)} />}
@@ -125,7 +126,7 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
         </section>
       </div>
       {mayAnswer && <AnswerBar answer={answer} />}
-    </main>
+    </section>
   );
 }
 
@@ -134,23 +135,25 @@ function isTitle(value: Json, q: Interrupt): boolean {
   return typeof value === "string" && value === titleOf(q);
 }
 
-/** Shows what became of a question that is not open any more. */
-function Resolution({ question: q, now, changed }: { question: Interrupt; now: number; changed: (q: Interrupt) => void }): ComponentChildren {
+/** Shows what became of a question that is not open any more, beside the answer that was being entered when another one came. */
+function Resolution({ question: q, now, changed, entered }: { question: Interrupt; now: number; changed: (q: Interrupt) => void; entered: Json | undefined }): ComponentChildren {
   const answer = readPayload(q.response);
   const effective = readTime(q.effectiveTime);
-  const undo = (): void => {
-    actions.retract(q).then(changed, (err: unknown) => showProblem("It could not be undone", err));
-  };
+  const mayUndo = effective > now && q.responder === ownName();
+  useKeys(mayUndo ? [{ keys: ["u"], about: "undo", run: () => takeBack(q, changed) }] : []);
   return (
     <section class="resolution">
       <Banner icon={q.responder ? "check" : "clock"} tone={answer === undefined ? "mid" : toneOf(answer instanceof JsonObject ? answer.get("decision") : answer)}>
-        <b><Text of={describeOutcome(q)} /></b>
+        <b><Text of={describeOutcome(q)} />{entered !== undefined && ". Your answer was not stored"}</b>
         {q.responseTime && <span title={formatExact(readTime(q.responseTime))}> {formatSpan(now - readTime(q.responseTime))} ago</span>}
         {effective > now && <span> · takes effect in {formatSpan(effective - now)}</span>}
         {q.note && <p dir="auto"><Text of={q.note} /></p>}
       </Banner>
-      {effective > now && q.responder === ownName() && <button type="button" class="ghost" onClick={undo}>Undo</button>}
-      {answer !== undefined && <Facts value={answer} />}
+      {mayUndo && <button type="button" class="ghost" onClick={() => takeBack(q, changed)}>Undo<Key of="U" /></button>}
+      <div class={entered === undefined ? "" : "both"}>
+        {answer !== undefined && <div>{entered !== undefined && <h2>The answer</h2>}<Facts value={answer} /></div>}
+        {entered !== undefined && <div><h2>Yours, which is not stored</h2><Facts value={entered} /></div>}
+      </div>
     </section>
   );
 }

@@ -82,7 +82,7 @@ function NodeView({ node: n, state, runs, isStatic, duration, isPicked, pick }: 
   const below = state === "waits" ? "waits" : state === "runs" ? "runs" : state === "failed" ? "failed" : duration !== undefined && duration >= 1 && state === "done" ? formatSpan(duration) : "";
   const times = runs > 1 ? `${runs}×` : "";
   const sub = isStatic ? "" : [times, below].filter(Boolean).join(" · ");
-  const act = pick && {
+  const act = !pick ? { role: "img" as const } : {
     role: "button" as const, tabIndex: 0, "aria-pressed": isPicked, onClick: () => pick(n.name),
     onKeyDown: (e: KeyboardEvent) => {
       if (e.key !== "Enter" && e.key !== " ") return;
@@ -92,12 +92,10 @@ function NodeView({ node: n, state, runs, isStatic, duration, isPicked, pick }: 
   };
   return (
     <g class={`node ${shown}${isPicked ? " picked" : ""}`} transform={place} {...act} aria-label={`${name}${isStatic ? "" : `${sub ? " " + sub : ""}, ${words[state]}`}`}>
-      <title>{plainText(n.name)}</title>
       <rect width={n.width} height={n.height} rx={9} />
       <path class="side" d={`M9,0 H4.5 V${n.height} H9 A9,9 0 0 1 0,${n.height - 9} V9 A9,9 0 0 1 9,0Z`} />
       <path class="icon-of" transform="translate(13,13)" d={iconPath(icons[n.kind] ?? "code")} />
-      <text class="name" x={36} y={sub ? 18 : 25} aria-hidden="true">{name}</text>
-      {sub && <text class="sub" x={36} y={32} aria-hidden="true">{sub}</text>}
+      <text class="name" x={36} y={sub ? 18 : 25} aria-hidden="true">{name}{sub && <tspan class="sub" x={36} y={32}> {sub}</tspan>}</text>
       {!isStatic && marks[state] && <path class="mark-of" transform={`translate(${n.width - 22},4) scale(.8)`} d={marks[state]!} />}
     </g>
   );

@@ -49,7 +49,7 @@ export function ThreadList({ query }: { query: URLSearchParams }): ComponentChil
     setChosen(all);
   };
   return (
-    <main class="page" aria-label="Threads">
+    <section class="page" aria-label="Threads">
       <header class="page-head">
         <h1>Threads</h1>
         <form class="sift" onSubmit={open} role="search">
@@ -84,7 +84,7 @@ export function ThreadList({ query }: { query: URLSearchParams }): ComponentChil
       </table>
       {first && threads.length === 0 && <p class="empty">No thread is like this.</p>}
       {added.token && <button type="button" class="ghost" onClick={loadMore}>More</button>}
-    </main>
+    </section>
   );
 }
 

@@ -42,7 +42,7 @@ function ThreadView({ threadId, query }: { threadId: string; query: URLSearchPar
     follower.start();
     return () => follower.stop();
   }, [follower]);
-  if (!known.thread) return <main class="page" aria-label="Thread">{known.problem && <p class="problem" role="alert"><Text of={known.problem} /></p>}</main>;
+  if (!known.thread) return <section class="page" aria-label="Thread">{known.problem && <p class="problem" role="alert"><Text of={known.problem} /></p>}</section>;
   return <LoadedThread known={known} follower={follower} query={query} />;
 }
 
@@ -74,7 +74,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
   ]);
   const shownEvents = node ? events.filter((e) => e.node === node) : events;
   return (
-    <main class="thread-screen" aria-label="Thread">
+    <section class="thread-screen" aria-label="Thread">
       <header>
         <div>
           <div class="crumb"><a href={addressOf("threads")}>Threads</a><span aria-hidden="true">›</span><span class="mono"><Text of={threadId} /></span></div>
@@ -94,7 +94,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
         </div>
       </header>
       <div class="columns">
-        <section class="canvas" aria-label="Graph">
+        <section class="canvas" aria-label="Graph" tabIndex={0}>
           {graph?.spec ? <Diagram spec={graph.spec} progress={progress} durations={lastDurations(events, durations)} picked={node} pick={(n) => setNode(n === node ? "" : n)} /> : <p class="faint">The graph is not known.</p>}
           <div class="legend">{["done", "waits", "runs", "failed"].map((s) => <span><i class={s} />{s}</span>)}</div>
         </section>
@@ -117,7 +117,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
       {dialog === "fork" && chosen && <ForkDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => undefined} />}
       {dialog === "again" && chosen && <RunAgainDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => choose("")} />}
       {dialog === "cancel" && chosen && <CancelDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => void follower.refresh()} />}
-    </main>
+    </section>
   );
 }
 

@@ -19,7 +19,7 @@ export function WorkersScreen(_: { route: Route }): ComponentChildren {
   const slots = workers.reduce((sum, w) => sum + (w.totalSlots ?? 0), 0);
   const free = workers.reduce((sum, w) => sum + (w.freeSlots ?? 0), 0);
   return (
-    <main class="page" aria-label="Workers">
+    <section class="page" aria-label="Workers">
       <header class="page-head">
         <h1>Workers</h1>
         {workers.length > 0 && <span class="count">{workers.length} attached, {slots - free} of {slots} slots in use{value?.nextPageToken ? ", and more" : ""}</span>}
@@ -33,7 +33,7 @@ export function WorkersScreen(_: { route: Route }): ComponentChildren {
           <tbody>{workers.map((w) => <WorkerRow key={w.workerId} worker={w} now={now} />)}</tbody>
         </table>
       )}
-    </main>
+    </section>
   );
 }
 

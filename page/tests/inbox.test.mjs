@@ -1,0 +1,125 @@
+// The inbox and the question: what a person does all day.
+
+import assert from "node:assert/strict";
+import { after, before, describe } from "node:test";
+import { check, findViolations, isLong, openPage, Server, takePicture } from "./harness.mjs";
+
+for (const store of ["memory", "sqlite", "redis"]) {
+  describe(`answers on ${store}`, () => {
+    let server;
+    before(async () => (server = await Server.start({ store })));
+    after(() => server.stop());
+
+    check("a question that is asked appears, and one that is answered elsewhere goes", async () => {
+      const page = await openPage(server, "ana");
+      await page.getByText("Nothing to answer").waitFor();
+      const train = await server.expense("train", 240);
+      await page.getByRole("option", { name: /train/ }).waitFor();
+      await server.expense("hotel", 380.5);
+      await page.getByRole("option", { name: /hotel/ }).waitFor();
+      await page.getByRole("option", { name: /hotel/ }).click();
+      await page.getByRole("heading", { name: /hotel/ }).waitFor();
+      await server.answer("tom", train, { decision: "approved" });
+      await page.getByText("Tom: approved").waitFor();
+      await page.getByRole("option", { name: /train/ }).waitFor({ state: "detached" });
+      await page.getByRole("option", { selected: true, name: /hotel/ }).waitFor();
+      await page.getByRole("heading", { level: 1, name: /hotel/ }).waitFor();
+      assert.deepEqual(page.problems, []);
+    });
+
+    check("the keyboard: find, take, decide, fill, answer, undo, answer", async () => {
+      await server.expense("laptop", 1840);
+      const page = await openPage(server, "ana");
+      await page.getByRole("option", { name: /laptop/ }).waitFor();
+      const press = (key) => page.keyboard.press(key);
+      await press("/");
+      await page.keyboard.type("laptop");
+      await press("Escape");
+      await page.getByRole("heading", { level: 1, name: /laptop/ }).waitFor();
+      await press("c");
+      await page.getByText("You have it").waitFor();
+      await press("1");
+      await press("Control+Enter");
+      await page.getByText("is missing").waitFor();
+      assert.equal(await page.evaluate(() => document.activeElement.id), "field--account");
+      await page.keyboard.type("6600");
+      await press("Control+Enter");
+      await page.getByText("Your vote is stored").waitFor();
+
+      const ben = await openPage(server, "ben");
+      await ben.getByRole("option", { name: /laptop/ }).waitFor();
+      await ben.getByRole("option", { name: /laptop/ }).click();
+      await ben.getByRole("button", { name: "Agree with Ana" }).focus();
+      await ben.keyboard.press("Enter");
+      await ben.keyboard.press("Control+Enter");
+      await ben.getByText(/takes effect in \d+ s/).first().waitFor();
+      await ben.keyboard.press("u");
+      await ben.getByText("The question is open again").waitFor();
+      await ben.getByRole("option", { name: /laptop/ }).waitFor();
+      const { interrupts } = await server.call("ben", "InterruptService/ListInterrupts", { threadId: "laptop" });
+      assert.equal(interrupts[0].state, "INTERRUPT_STATE_OPEN");
+      assert.deepEqual(ben.problems, []);
+    });
+
+    for (const withoutStreams of [true, false]) {
+      check(`of two who answer one is told who was first, and keeps what was entered, ${withoutStreams ? "after the answer" : "before it"}`, async () => {
+        const thread = withoutStreams ? "chair" : "desk";
+        const q = await server.expense(thread, 620);
+        const page = await openPage(server, "ana", `/inbox/${thread}/${q.interruptId}`, { withoutStreams });
+        await page.getByRole("heading", { level: 1, name: thread }).waitFor();
+        await page.getByRole("textbox", { name: /^Remark/ }).first().fill("as every year");
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("2");
+        await server.answer("tom", q, { decision: "approved" });
+        if (withoutStreams) await page.keyboard.press("Control+Enter");
+        await page.getByText("Tom: approved. Your answer was not stored").waitFor();
+        await page.getByRole("heading", { name: "Yours, which is not stored" }).waitFor();
+        await page.getByText("as every year").waitFor();
+        assert.deepEqual(page.problems, []);
+      });
+    }
+
+    check("a server that was killed is behind, and then live again", async (t) => {
+      if (store === "memory") return t.skip("a store that ends with its server");
+      const page = await openPage(server, "ana");
+      await page.getByText("live", { exact: true }).waitFor();
+      await server.kill();
+      await page.getByText(/behind since/).waitFor();
+      await server.serve();
+      await server.expense("bike", 900);
+      await page.getByRole("option", { name: /bike/ }).waitFor({ timeout: 30_000 });
+      await page.getByText("live", { exact: true }).waitFor();
+      const { interrupts } = await server.call("ana", "InterruptService/ListInterrupts", {});
+      await page.waitForFunction((n) => document.querySelectorAll("[role=option]").length === n, interrupts.length);
+    });
+  });
+}
+
+describe("what the screens show", () => {
+  let server;
+  before(async () => {
+    server = await Server.start();
+    const laptop = await server.expense("laptop", 1840);
+    await server.answer("ben", laptop, { decision: "approved", account: "6600", pay_within_days: 30 });
+    await server.expense("train", 240, "Train to Berlin");
+    await server.ask("eva", "refund-review", "ticket-1", { user_id: "u1", user_request: "I want a refund for my order 8841" });
+    await server.ask("eva", "fields", "fields-1", { given: { a: 1, list: [1, 2, { b: "c" }] } });
+  });
+  after(() => server.stop());
+
+  const sizes = isLong ? [[1440, 900], [1000, 800], [390, 844]] : [[1440, 900], [390, 844]];
+  for (const theme of isLong ? ["light", "dark"] : ["dark"]) {
+    for (const [width, height] of sizes) {
+      for (const path of ["/inbox", "/threads", "/threads/laptop", "/threads/laptop?tab=timeline", "/threads/laptop?tab=branches", "/threads/laptop?tab=runs", "/graphs", "/graphs/expense", "/graphs/expense?tab=nodes", "/workers", "/overview"]) {
+        check(`${path} ${theme} at ${width} has nothing that axe finds`, async () => {
+          const page = await openPage(server, "ana", path, { theme, width, height });
+          await page.locator("main section").first().waitFor();
+          await page.waitForLoadState("networkidle").catch(() => undefined); // streams stay open
+          await takePicture(page, `${path.slice(1).replaceAll(/\W/g, "-")}-${theme}-${width}`);
+          assert.deepEqual(await findViolations(page), []);
+          assert.deepEqual(page.problems, []);
+        });
+      }
+    }
+  }
+});
