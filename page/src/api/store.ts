@@ -1,6 +1,6 @@
 // A value that changes and tells those who show it.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export class Store<T> {
   private readonly listeners = new Set<() => void>();
@@ -36,6 +36,11 @@ export class Store<T> {
 /** Returns the value of a store, and shows each new one. */
 export function useStore<T>(store: Store<T>): T {
   const [, show] = useState(0);
-  useEffect(() => store.subscribe(() => show((n) => n + 1)), [store]);
-  return store.get();
+  const value = store.get();
+  useLayoutEffect(() => {
+    const again = (): void => show((n) => n + 1);
+    if (store.get() !== value) again(); // it was set after it was shown, and before this listened
+    return store.subscribe(again);
+  }, [store]);
+  return value;
 }

@@ -41,7 +41,8 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
   const matches = (q: Interrupt): boolean =>
     (!filter.isLate || readTime(q.dueTime) <= now) &&
     (filter.words.length === 0 || filter.words.every((w) => `${titleOf(q)} ${q.graph} ${q.node} ${q.threadId} ${q.people?.groups?.join(" ")} ${q.assignees?.join(" ")}`.toLowerCase().includes(w)));
-  const rows = makeRows(inbox, matches, (section) => questions.loadMore(section).catch(noteError));
+  const isSifted = filter.words.length > 0 || filter.isLate;
+  const rows = makeRows(isSifted ? { ...inbox, counts: {} } : inbox, matches, (section) => questions.loadMore(section).catch(noteError));
   const list = rows.flatMap((r) => (r.kind === "question" ? [r.question] : []));
   const listed = list.find((q) => q.interruptId === interruptId && q.threadId === threadId);
   const isAddressed = interruptId !== undefined;
@@ -89,7 +90,7 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
       <section class={"list" + (isAddressed ? " behind" : "")} aria-label="Inbox">
         <header>
           <h1>Inbox</h1>
-          <span class="count">{countText(inbox.counts.all, list.length, inbox.hasMore.others)}</span>
+          <span class="count">{countText(isSifted ? undefined : inbox.counts.all, list.length, inbox.hasMore.others)}</span>
         </header>
         <div class="filter">
           <Icon name="search" size={14} />

@@ -36,11 +36,11 @@ def build(**options: Any) -> Any:
 
 FAST = RetryPolicy(initial_interval=0.001, jitter=False, max_attempts=2, retry_on=NodeTimeoutError)
 CASES: dict[str, dict[str, Any]] = {
-    "plain": {"timeout": 0.2},
-    "policy": {"timeout": TimeoutPolicy(run_timeout=0.2)},
-    "idle": {"timeout": TimeoutPolicy(idle_timeout=0.2)},
-    "retried": {"timeout": 0.2, "retry_policy": FAST},
-    "handled": {"timeout": 0.2, "error_handler": leave_note},
+    "plain": {"timeout": 0.6},
+    "policy": {"timeout": TimeoutPolicy(run_timeout=0.6)},
+    "idle": {"timeout": TimeoutPolicy(idle_timeout=0.6)},
+    "retried": {"timeout": 0.6, "retry_policy": FAST},
+    "handled": {"timeout": 0.6, "error_handler": leave_note},
 }
 
 

@@ -1,0 +1,94 @@
+// What a graph and people write is text, and values stay what they are.
+
+import assert from "node:assert/strict";
+import { after, before, describe } from "node:test";
+import { check, openPage, Server } from "./harness.mjs";
+
+describe("hostile texts and numbers", () => {
+  let server;
+  before(async () => (server = await Server.start()));
+  after(() => server.stop());
+
+  /** Asks about a value that is given as JSON text. */
+  async function ask(threadId, given, message = "Is this right?") {
+    const input = `{"given":${given},"message":${JSON.stringify(message)}}`;
+    await server.call("eva", "GraphService/StartRun", { run: { graph: "anything", threadId, createThread: true, input: { json: input } }, wait: "20s" });
+    const { interrupts } = await server.call("ana", "InterruptService/ListInterrupts", { threadId });
+    return interrupts[0];
+  }
+
+  check("scripts, links and hidden characters are shown, and do nothing", async () => {
+    const script = "<img src=x onerror=alert(1)><script>alert(1)</script>";
+    const message = `Pay \u202eEUR\u{e0041}\n\n${script} [a bank](javascript:alert(1)) [pay](https://bank.example/) ![p](https://bank.example/p.png) **bold**`;
+    const q = await ask("hostile", JSON.stringify({ note: script, name: "a\u200bb" }), message);
+    await server.call("ana", "InterruptService/CommentInterrupt", { threadId: "hostile", interruptId: q.interruptId, text: script });
+    const page = await openPage(server, "ana", `/inbox/hostile/${q.interruptId}`);
+    let dialogs = 0;
+    page.on("dialog", (d) => (dialogs++, d.dismiss()));
+    await page.locator(".trail").getByText(script).waitFor();
+    await page.locator(".facts").getByText(script).waitFor();
+    assert.equal(await page.locator("img, script:not([src])").count(), 0);
+    assert.deepEqual(await page.locator(".mark").allTextContents().then((all) => [...new Set(all)].sort()), ["U+200B", "U+202E", "U+E0041"]);
+    assert.deepEqual(await page.locator(".md a").evaluateAll((links) => links.map((a) => [a.href, a.rel])), [
+      ["https://bank.example/", "noopener noreferrer nofollow"],
+      ["https://bank.example/p.png", "noopener noreferrer nofollow"],
+    ]);
+    await page.getByText("[a bank](javascript:alert(1))").waitFor();
+    assert.equal(dialogs, 0);
+    assert.deepEqual(page.problems, []);
+  });
+
+  const values = ["9007199254740993", "1e400", "-0", "0.10", '{"b":1,"a":2,"1":3,"0":4}', '{"__proto__":{"x":1},"constructor":2}', '"\\u2028\\ud83d\\ude00"', "[1.0,[],{}]"];
+  for (const [i, value] of values.entries()) {
+    check(`${value} goes through the form unchanged`, async () => {
+      const threadId = `value-${i}`;
+      const q = await ask(threadId, value);
+      const page = await openPage(server, "ana", `/inbox/${threadId}/${q.interruptId}`);
+      await page.getByRole("textbox", { name: /JSON/ }).fill(value);
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("Control+Enter");
+      await page.getByText("The answer is stored").waitFor();
+      const then = await server.call("ana", "InterruptService/GetInterrupt", { threadId, interruptId: q.interruptId });
+      assert.deepEqual(JSON.parse(`[${then.response.json}]`), JSON.parse(`[${value}]`));
+      const digits = (text) => text.replaceAll(/\s/g, "");
+      if (!value.includes("\\")) assert.equal(digits(then.response.json), digits(value));
+      assert.deepEqual(page.problems, []);
+    });
+  }
+
+  check("each field says what is wrong with it", async () => {
+    const q = await server.ask("eva", "fields", "fields", { given: 1 });
+    const page = await openPage(server, "ana", `/inbox/fields/${q.interruptId}`);
+    const enter = (name, text) => page.getByRole("textbox", { name }).fill(text);
+    await enter(/^Text/, "ab");
+    await enter(/^Count/, "1.5");
+    await enter(/^Share/, "0.3");
+    await enter(/^Word/, "NO");
+    await enter(/^Deep/, "");
+    await page.getByRole("button", { name: "Add" }).click();
+    await page.getByRole("button", { name: "Add" }).click();
+    await page.getByRole("button", { name: "Add" }).click();
+    await page.getByRole("radio", { name: "Red" }).check({ force: true });
+    await page.getByRole("button", { name: /^Answer/ }).click();
+    await page.locator(".answer .problem").first().waitFor();
+    const wrong = await page.locator('.answer [aria-invalid="true"]').evaluateAll((all) =>
+      all.map((e) => [e.id, e.getAttribute("aria-describedby")?.split(" ").map((id) => document.getElementById(id)?.textContent ?? "").join(" ").length > 0]),
+    );
+    for (const id of ["field--text", "field--count", "field--share", "field--word"]) {
+      assert.deepEqual(wrong.find(([w]) => w === id), [id, true], JSON.stringify(wrong));
+    }
+    await page.locator("#field--text:focus").waitFor();
+  });
+
+  check("long words, long titles and texts from right to left stay inside of the page", async () => {
+    const long = "Donaudampfschifffahrtsgesellschaftskapitän".repeat(30);
+    const q = await ask("long", JSON.stringify({ [long.slice(0, 200)]: long, عربي: "هل توافق على الدفع؟" }), `${long.slice(0, 140)}\n\nهل توافق على الدفع؟ ${long}`);
+    for (const width of [1440, 390]) {
+      const page = await openPage(server, "ana", `/inbox/long/${q.interruptId}`, { width, height: 800 });
+      await page.locator(".facts").waitFor();
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out");
+      assert.ok(await page.locator(".scroll").evaluate((e) => e.scrollWidth <= e.clientWidth + 1), "the question scrolls up and down only");
+      assert.equal(await page.locator(".facts dd[dir=auto]").first().evaluate((e) => getComputedStyle(e).direction), "ltr");
+    }
+  });
+});
