@@ -102,7 +102,7 @@ func (s *Server) serveHTTP() {
 		return
 	}
 	go func() {
-		if err := s.grpc.Serve(s.http.calls); err != nil {
+		if err := s.grpc.ServeRelayed(s.http.calls); err != nil {
 			s.serveErrors <- fmt.Errorf("serving calls of browsers: %w", err)
 		}
 	}()
