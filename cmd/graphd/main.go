@@ -43,6 +43,7 @@ func runProgram() int {
 		isErrTerminal: isTerminal(os.Stderr),
 		getenv:        os.Getenv,
 		environ:       os.Environ,
+		openBrowser:   openBrowser,
 		configHome:    configHome,
 		invocation:    currentInvocation(),
 		version:       buildVersion(version, debug.ReadBuildInfo),

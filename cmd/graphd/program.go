@@ -19,6 +19,8 @@ type program struct {
 	invocation    []string        // the command line to call it again
 	version       string
 
+	openBrowser func(url string) error // nil = there is none
+
 	configHome string // folder of the user's configurations; "" = unknown
 
 	connection   connection
