@@ -44,6 +44,7 @@ func runProgram() int {
 		getenv:        os.Getenv,
 		environ:       os.Environ,
 		openBrowser:   openBrowser,
+		demoLinger:    demoLinger,
 		configHome:    configHome,
 		invocation:    currentInvocation(),
 		version:       buildVersion(version, debug.ReadBuildInfo),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/client"
@@ -20,6 +21,7 @@ type program struct {
 	version       string
 
 	openBrowser func(url string) error // nil = there is none
+	demoLinger  time.Duration          // how long the page of a demo can show the end
 
 	configHome string // folder of the user's configurations; "" = unknown
 
