@@ -30,6 +30,9 @@ type demoOptions struct {
 
 	graph string // a file in place of the embedded file
 	store string // sqlite:PATH; "" = in the folder of demos
+
+	onPage    bool // the question is answered on the page
+	noBrowser bool
 }
 
 func (p *program) demoCommand() *cobra.Command {
@@ -41,9 +44,14 @@ func (p *program) demoCommand() *cobra.Command {
 update as it streams, stop at the question, answer it, and show the result.
 
 The answer is taken from --answer or asked at the terminal. Without both, everything stays stored
-and the command that resumes is printed; the exit code is then 3.`,
-		Example: `  graphd demo --answer '{"decision": "approved_with_conditions", "conditions": "10% restocking fee"}'`,
-		Args:    refuseArgs,
+and the command that resumes is printed; the exit code is then 3.
+
+With --page the answer comes from the page, in a browser: the demo prints the link, opens it where a person sits at
+this machine, and shows every update here, too. It is on a server in memory and stores nothing. It ends some seconds
+after the run has ended, and with Ctrl-C.`,
+		Example: `  graphd demo --page
+  graphd demo --answer '{"decision": "approved_with_conditions", "conditions": "10% restocking fee"}'`,
+		Args: refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Thread = "demo-" + strings.ToLower(rand.Text()[:8])
 			o.Name, o.Document = refundreview.File, refundreview.Document
@@ -54,6 +62,12 @@ and the command that resumes is printed; the exit code is then 3.`,
 				}
 				o.Name, o.Document = o.graph, string(text)
 			}
+			if o.onPage {
+				if err := o.checkPage(); err != nil {
+					return err
+				}
+				return p.runDemoOnPage(cmd.Context(), o)
+			}
 			return p.runDemo(cmd.Context(), o)
 		},
 	}
@@ -63,6 +77,8 @@ and the command that resumes is printed; the exit code is then 3.`,
 	f.StringVar(&o.User, "user", cli.DemoUser, "who the customer is: any JSON")
 	f.StringVar(&o.graph, "graph", "", "a graph file in place of the built-in one")
 	f.StringVar(&o.store, "store", "", "sqlite:PATH to keep everything in (default: removed when the demo ends)")
+	f.BoolVar(&o.onPage, "page", false, "answer on the page, in a browser")
+	registerNoOpen(f, &o.noBrowser)
 	cmd.AddCommand(p.demoResumeCommand())
 	return cmd
 }
@@ -89,6 +105,9 @@ func (p *program) demoResumeCommand() *cobra.Command {
 	return cmd
 }
 
+// demoDrain is how long a node may run after the end of a demo.
+const demoDrain = 5 * time.Second
+
 // runDemo starts a server, runs the demo against it over a loopback port, and
 // drains it. It removes the store when no run waits in it.
 func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
@@ -113,7 +132,7 @@ func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 		session.Invocation = shell.Invocation{Program: p.invocation}
 		return session.RunDemo(ctx, o.DemoOptions)
 	})
-	limit, cancel := context.WithTimeout(life, 5*time.Second)
+	limit, cancel := context.WithTimeout(life, demoDrain)
 	defer cancel()
 	err = errors.Join(err, s.DrainServer(limit))
 	if !kept && isDemoOver(err, o.Document != "") {

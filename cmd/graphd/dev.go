@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,10 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
-	"github.com/graphd-dev/graphd/internal/cli/output"
-	"github.com/graphd-dev/graphd/internal/cli/shell"
 	"github.com/graphd-dev/graphd/internal/server"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
@@ -23,35 +20,55 @@ import (
 // graphWatchInterval is the interval at which graph files are checked for changes.
 const graphWatchInterval = 500 * time.Millisecond
 
-// devStore is the store of `dev` without --store.
-const devStore = devFolder + "/dev.db"
+// What `dev` has without the options.
+const (
+	devStore = devFolder + "/dev.db"
+	devPage  = "127.0.0.1:7780"
+)
 
 func (p *program) devCommand() *cobra.Command {
 	var o server.Options
+	var noBrowser bool
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Serve on a local store and take up changed graph files",
 		Long: `Serve like ` + "`serve`" + `, on a store in .graphd and with logs for people. The graph files of --graphs
 (default: this folder) are read again when they change: a changed file is a new version of its graph.
 
-On loopback everybody may call. With another address in --listen the command makes what the server lacks, in .graphd: a
-CA and a certificate, and an API key of an admin. It prints the token, and how other machines call.`,
+The page for browsers is on 127.0.0.1:7780, or on a free port when that is taken: --http names another address, and --http ''
+serves none. The command prints its link and, where a person sits at this machine, opens it in the browser.
+
+On loopback everybody may call. With another address in --listen or --http the command makes what the server lacks, in .graphd:
+a CA and a certificate, and an API key of an admin. It prints the token, and how other machines call. The link of the page
+has the token then, and is not opened: other users of this machine see with what a browser is started.`,
 		Example: `  graphd dev
   graphd dev --listen 0.0.0.0:7700`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Store, o.LogFormat, o.LogsFailuresOnly = "", telemetry.FormatConsole, true
 			if err := o.CompleteOptions(cmd.Flags(), p.getenv); err != nil {
 				return err
 			}
-			return p.runDev(cmd.Context(), o)
+			o.LogsFailuresOnly, o.HTTPMayMove = true, !cmd.Flags().Changed("http")
+			return p.runDev(cmd.Context(), o, noBrowser)
 		},
 	}
-	o.RegisterFlags(cmd.Flags())
+	f := cmd.Flags()
+	o.RegisterFlags(f)
+	for name, value := range map[string]string{"store": "", "log-format": telemetry.FormatConsole, "http": devPage} {
+		replaceDefault(f.Lookup(name), value)
+	}
+	registerNoOpen(f, &noBrowser)
 	return cmd
 }
 
-func (p *program) runDev(ctx context.Context, o server.Options) error {
+// replaceDefault gives an option of `serve` another default.
+func replaceDefault(f *pflag.Flag, value string) {
+	cobra.CheckErr(f.Value.Set(value))
+	f.DefValue = value
+	f.Usage, _, _ = strings.Cut(f.Usage, " (default: ")
+}
+
+func (p *program) runDev(ctx context.Context, o server.Options, noBrowser bool) error {
 	if o.Store == "" {
 		if err := os.MkdirAll(filepath.Dir(devStore), 0o700); err != nil {
 			return err
@@ -81,26 +98,12 @@ func (p *program) runDev(ctx context.Context, o server.Options) error {
 		}
 		p.connection.CA = cmp.Or(made.ca, p.connection.CA)
 		p.connection.useOwnServer(callableAddress(s.Address()), o)
-		if err := printWelcome(p.Err, s.Address(), made, p.newInvocation()); err != nil {
+		w := newWelcome(s, o, made)
+		if err := w.printTo(p.Err, p.newInvocation()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}
+		if made.token == "" { // it would be among the arguments of a process, which other users can read
+			p.openPage(w.page, noBrowser)
+		}
 	})
-}
-
-// printWelcome prints how to call the server: with the token of a server that knows
-// callers by a key of its own, and from other machines with a copy of the CA.
-func printWelcome(w io.Writer, address string, made devSecurity, call shell.Invocation) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\ngraphd listens on %s. In another terminal:\n", address)
-	if made.token != "" {
-		fmt.Fprintf(&b, "  export GRAPHD_TOKEN=%s\n", made.token)
-	}
-	for _, command := range [][]string{{"graph", "list"}, {"run", "GRAPH", "--thread", "t1", "--input", "{}"}, {"inbox"}} {
-		fmt.Fprintf(&b, "  %s\n", call.CommandLine(command...))
-	}
-	if servers := listOwnAddresses(address); made.ca != "" && len(servers) > 0 {
-		fmt.Fprintf(&b, "Other machines need a copy of %s, and call --server %s.\n", made.ca, strings.Join(servers, " or "))
-	}
-	b.WriteByte('\n')
-	return output.WriteDocument(w, b.String())
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/cli/certs"
@@ -30,7 +31,7 @@ type devSecurity struct {
 // secureDev makes what a server that other machines may reach lacks: a certificate, and a
 // key of an admin. A CA and a token of an earlier call stay as they are.
 func secureDev(ctx context.Context, o *server.Options) (made devSecurity, err error) {
-	if !o.IsExposed() {
+	if !o.IsExposed() && !o.IsHTTPExposed() {
 		return made, nil
 	}
 	if err := os.MkdirAll(devFolder, 0o700); err != nil {
@@ -38,7 +39,7 @@ func secureDev(ctx context.Context, o *server.Options) (made devSecurity, err er
 	}
 	if o.TLSCert == "" && o.TLSKey == "" {
 		pair, err := certs.WriteCertificates(certs.Request{
-			Dir: filepath.Join(devFolder, "certs"), Hosts: listOwnHosts(o.Listen), Days: devValidDays, Force: true, Now: time.Now(),
+			Dir: filepath.Join(devFolder, "certs"), Hosts: slices.Concat(listOwnHosts(o.Listen), listOwnHosts(o.HTTP)), Days: devValidDays, Force: true, Now: time.Now(),
 		})
 		if err != nil {
 			return made, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,6 +54,16 @@ func TestDevForOtherMachinesIsSecure(t *testing.T) {
 		require.Contains(t, r.err, "NO_CREDENTIALS")
 		call.env["GRAPHD_TOKEN"] = token
 		require.Equal(t, exit.CodeDone, call.runCommand(t, "graph", "list").code)
+
+		page := log.waitForMatch(t, regexp.MustCompile(`(?m)^the page: (https://127\.0\.0\.1:\d+/)#t=`+token+`$`))
+		browser := newBrowser(t, authority)
+		require.Contains(t, browser.readPage(t, page), `<script type="module"`)
+		status, answer := browser.callMethod(t, page, "RegistryService/ListGraphs", `{}`)
+		require.Equal(t, http.StatusUnauthorized, status, answer)
+		browser.token = token
+		status, answer = browser.callMethod(t, page, "RegistryService/ListGraphs", `{}`)
+		require.Equal(t, http.StatusOK, status, answer)
+		require.Contains(t, log.String(), "import .graphd/certs/ca.pem")
 		end()
 	}
 	require.Equal(t, tokens[0], tokens[1])
@@ -79,6 +90,7 @@ func TestDevKeepsToItsOptions(t *testing.T) {
 			require.Equal(t, exit.CodeDone, commandRunner{server: address}.runCommand(t, "graph", "list").code)
 			end()
 			require.NotContains(t, log.String(), "GRAPHD_TOKEN")
+			require.Regexp(t, `(?m)^the page: http://127\.0\.0\.1:\d+/$`, log.String())
 			require.NoFileExists(t, filepath.Join(dir, ".graphd", "keys.yaml"))
 		})
 	}

@@ -39,6 +39,10 @@ type commandRunner struct {
 	isTerminal bool
 	columns    int
 	env        map[string]string
+
+	isErrTerminal bool
+	openBrowser   func(url string) error
+	demoLinger    time.Duration
 }
 
 func (c commandRunner) runCommand(t *testing.T, args ...string) commandResult {
@@ -69,6 +73,7 @@ func (c commandRunner) executeCommand(ctx context.Context, out, complaints io.Wr
 		IO:         output.IO{In: strings.NewReader(c.stdin), Out: out, Err: complaints, IsTerminal: c.isTerminal, Columns: c.columns},
 		getenv:     func(name string) string { return c.env[name] },
 		invocation: []string{"graphd"}, version: "test",
+		isErrTerminal: c.isErrTerminal, openBrowser: c.openBrowser, demoLinger: c.demoLinger,
 	}
 	if c.server != "" {
 		args = append(args, "--server", c.server)

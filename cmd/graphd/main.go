@@ -43,6 +43,8 @@ func runProgram() int {
 		isErrTerminal: isTerminal(os.Stderr),
 		getenv:        os.Getenv,
 		environ:       os.Environ,
+		openBrowser:   openBrowser,
+		demoLinger:    demoLinger,
 		configHome:    configHome,
 		invocation:    currentInvocation(),
 		version:       buildVersion(version, debug.ReadBuildInfo),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/cli/client"
@@ -18,6 +19,9 @@ type program struct {
 	environ       func() []string // returns all variables as NAME=VALUE; may be nil
 	invocation    []string        // the command line to call it again
 	version       string
+
+	openBrowser func(url string) error // nil = there is none
+	demoLinger  time.Duration          // how long the page of a demo can show the end
 
 	configHome string // folder of the user's configurations; "" = unknown
 

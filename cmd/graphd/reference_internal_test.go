@@ -83,10 +83,27 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 		fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
 	}
 	if c.Name() == "dev" {
-		b.WriteString("It takes the options of [`graphd serve`](#graphd-serve).\n\n")
+		b.WriteString("It takes the options of [`graphd serve`](#graphd-serve), and\n\n")
+		writeFlags(b, furtherFlags(c, "serve"))
 		return
 	}
 	writeFlags(b, c.LocalNonPersistentFlags())
+}
+
+// furtherFlags returns the flags of a command that its neighbour lacks.
+func furtherFlags(c *cobra.Command, neighbour string) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, other := range c.Parent().Commands() {
+		if other.Name() != neighbour {
+			continue
+		}
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if other.LocalNonPersistentFlags().Lookup(f.Name) == nil {
+				flags.AddFlag(f)
+			}
+		})
+	}
+	return flags
 }
 
 // writeFlags writes a table of options, if there are any.

@@ -49,8 +49,8 @@ func (s *Session) RunDemo(ctx context.Context, o DemoOptions) error {
 		}
 		answer = value.GetJson()
 	}
-	shown := &output.EventPrinter{Printer: s.NewPrinter(), CommandLine: s.Invocation.CommandLine}
-	d := &demo{Session: s, EventPrinter: shown, options: o, answer: answer, isShown: make(map[string]bool)}
+	d := s.newDemo(o)
+	d.answer = answer
 	if o.Document != "" {
 		if err := d.startRun(ctx); err != nil {
 			return err
@@ -76,27 +76,41 @@ type demo struct {
 	isShown map[string]bool // questions that were shown as a whole, by id
 }
 
+func (s *Session) newDemo(o DemoOptions) *demo {
+	shown := &output.EventPrinter{Printer: s.NewPrinter(), CommandLine: s.Invocation.CommandLine}
+	return &demo{Session: s, EventPrinter: shown, options: o, isShown: make(map[string]bool)}
+}
+
 // startRun puts the graph and runs it to its first stop.
 func (d *demo) startRun(ctx context.Context) error {
-	g, err := d.PutGraphDocument(ctx, d.options.Name, d.options.Document)
+	run, err := d.prepareRun(ctx)
 	if err != nil {
 		return err
 	}
+	req := &graphdv1.StreamRequest{RequestId: requestIDOrNew(""), Run: run}
+	return d.followRun(ctx, func(ctx context.Context) (stream.EventStream, error) {
+		return d.Graphs.Stream(ctx, req)
+	})
+}
+
+// prepareRun puts the graph, and returns the run of the review.
+func (d *demo) prepareRun(ctx context.Context) (*graphdv1.RunSpec, error) {
+	g, err := d.PutGraphDocument(ctx, d.options.Name, d.options.Document)
+	if err != nil {
+		return nil, err
+	}
 	user, err := argument.ReadValue(d.In, "--user", d.options.User)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	input := `{"user_id":` + user.GetJson() + `,"user_request":` + jsontext.QuoteString(d.options.Request) + `}`
 	d.PrintLine("%s %s", d.Colorize(output.Bold, "graph"), g.GetGraph())
 	d.PrintLine("%s %s", d.Colorize(output.Bold, "input"), input)
 	d.PrintLine("")
-	req := &graphdv1.StreamRequest{RequestId: requestIDOrNew(""), Run: &graphdv1.RunSpec{
+	return &graphdv1.RunSpec{
 		Graph: g.GetGraph(), GraphVersion: g.GetVersion(), ThreadId: d.options.Thread, CreateThread: true,
 		Start: &graphdv1.RunSpec_Input{Input: argument.NewPayload(input)},
-	}}
-	return d.followRun(ctx, func(ctx context.Context) (stream.EventStream, error) {
-		return d.Graphs.Stream(ctx, req)
-	})
+	}, nil
 }
 
 func (d *demo) followRun(ctx context.Context, open func(context.Context) (stream.EventStream, error)) error {

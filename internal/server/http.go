@@ -43,7 +43,7 @@ func (o *Options) openHTTP(log *zap.Logger) (*httpServer, error) {
 	if o.HTTP == "" {
 		return nil, nil
 	}
-	at, err := net.Listen("tcp", o.HTTP) //nolint:noctx // has no effect on listening
+	at, err := o.listenHTTP()
 	if err != nil {
 		return nil, &exit.HintError{
 			Err: fmt.Errorf("can't listen for browsers: %w", err), Hint: "choose another address with --http HOST:PORT",
@@ -61,6 +61,19 @@ func (o *Options) openHTTP(log *zap.Logger) (*httpServer, error) {
 		h.isSecure, h.listener = true, tls.NewListener(h.listener, secure)
 	}
 	return h, err
+}
+
+// listenHTTP listens on the address for browsers, or on a free port of its host.
+func (o *Options) listenHTTP() (net.Listener, error) {
+	at, err := net.Listen("tcp", o.HTTP) //nolint:noctx // has no effect on listening
+	if err == nil || !o.HTTPMayMove {
+		return at, err
+	}
+	host, _, wrong := net.SplitHostPort(o.HTTP)
+	if wrong != nil {
+		return nil, err
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, "0")) //nolint:noctx // has no effect on listening
 }
 
 // buildServer makes the HTTP server.
@@ -102,7 +115,7 @@ func (s *Server) serveHTTP() {
 		return
 	}
 	go func() {
-		if err := s.grpc.Serve(s.http.calls); err != nil {
+		if err := s.grpc.ServeRelayed(s.http.calls); err != nil {
 			s.serveErrors <- fmt.Errorf("serving calls of browsers: %w", err)
 		}
 	}()

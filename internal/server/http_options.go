@@ -12,6 +12,7 @@ import (
 // HTTPOptions are those of the API for browsers.
 type HTTPOptions struct {
 	HTTP               string
+	HTTPMayMove        bool // another port of the host is taken when that of HTTP can't be had
 	HTTPHosts          []string
 	HTTPOrigins        []string
 	MaxHTTPConnections int
@@ -19,7 +20,7 @@ type HTTPOptions struct {
 
 // RegisterFlags registers the options.
 func (o *HTTPOptions) RegisterFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.HTTP, flagHTTP, "", "address to serve the API on for browsers, over HTTP, with --tls-cert over HTTPS (default: not served)")
+	f.StringVar(&o.HTTP, flagHTTP, "", "address to serve browsers on, with the page and the API over HTTP, with --tls-cert over HTTPS (default: not served)")
 	f.StringArrayVar(&o.HTTPHosts, flagHTTPHost, nil, "name by which browsers reach --http in plain text, besides localhost and addresses (repeatable)")
 	f.StringArrayVar(&o.HTTPOrigins, flagHTTPOrigin, nil, "other site whose pages may call the API, like https://app.example.com (repeatable)")
 	f.IntVar(&o.MaxHTTPConnections, "max-http-connections", 500, "how many connections --http may have; others wait until one closes")
@@ -50,6 +51,16 @@ func (o *Options) validateHTTP() error {
 		}
 	}
 	return nil
+}
+
+// IsHTTPExposed reports whether the address for browsers is one that other machines may reach, and
+// no option permits this.
+func (o *Options) IsHTTPExposed() bool {
+	if o.HTTP == "" {
+		return false
+	}
+	at, err := net.ResolveTCPAddr("tcp", o.HTTP)
+	return err == nil && !o.Insecure && !at.IP.IsLoopback()
 }
 
 // checkHTTPExposure refuses an address that other machines reach in plain text, or without a way to

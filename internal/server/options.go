@@ -173,7 +173,7 @@ func (o *Options) validateOptions() error {
 	case approval.CheckUndo(&o.Undo) != "":
 		return exit.Usagef("--undo %s", approval.CheckUndo(&o.Undo))
 	case o.Profiles && o.Metrics == "":
-		return exit.Usagef("--profiles needs --metrics").WithHint("give an address, like --metrics 127.0.0.1:7780")
+		return exit.Usagef("--profiles needs --metrics").WithHint("give an address, like --metrics 127.0.0.1:9090")
 	case o.StepsPerCommit < 1:
 		return exit.Usagef("--steps-per-commit is %d", o.StepsPerCommit).WithHint("want 1 or more")
 	case o.WorkerBeat <= 0:

@@ -335,6 +335,12 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.maxConnections > 0 {
 		l = netutil.LimitListener(l, s.maxConnections)
 	}
+	return s.ServeRelayed(l)
+}
+
+// ServeRelayed is Serve for connections that another door of this server relays in memory: that
+// door limits them, and a limit here would hide their TLS.
+func (s *Server) ServeRelayed(l net.Listener) error {
 	return s.grpc.Serve(s.unread.WrapListener(l))
 }
 
