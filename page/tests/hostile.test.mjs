@@ -68,7 +68,7 @@ describe("hostile texts and numbers", () => {
     await page.getByRole("button", { name: "Add" }).click();
     await page.getByRole("button", { name: "Add" }).click();
     await page.getByRole("button", { name: "Add" }).click();
-    await page.getByRole("radio", { name: "Red" }).check({ force: true });
+    await page.locator(".decide").getByText("Red").click();
     await page.getByRole("button", { name: /^Answer/ }).click();
     await page.locator(".answer .problem").first().waitFor();
     const wrong = await page.locator('.answer [aria-invalid="true"]').evaluateAll((all) =>

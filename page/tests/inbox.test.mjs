@@ -111,7 +111,7 @@ describe("what the screens show", () => {
   const screens = [
     ["/inbox", "Train to Berlin"], ["/threads", "fields-1"], ["/threads/laptop", "1840"], ["/threads/laptop?tab=timeline", "Run waits for people"],
     ["/threads/laptop?tab=branches", "first input"], ["/threads/laptop?tab=runs", "by Eva"], ["/graphs", "refund-review"], ["/graphs/expense", "Who has spent the money"],
-    ["/graphs/expense?tab=nodes", "asks a person"], ["/workers", "No worker is attached"], ["/overview", "Overview"],
+    ["/graphs/expense?tab=nodes", "asks a person"], ["/workers", "No worker is attached"], ["/overview", "Open questions"],
   ];
   const sizes = isLong ? [[1440, 900], [1000, 800], [390, 844]] : [[1440, 900], [390, 844]];
   for (const theme of isLong ? ["light", "dark"] : ["dark"]) {

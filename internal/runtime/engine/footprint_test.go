@@ -127,7 +127,7 @@ func TestFootprintOfAQuestion(t *testing.T) {
 	require.Equal(t, checkpoint.RunInterrupted, r.State)
 	n := storedBytes(t, server)
 	t.Logf("%d bytes stored", n)
-	require.Less(t, n, int64(5_400))
+	require.Less(t, n, int64(5_600), "the allocator of Redis gives a hundred more or less")
 }
 
 // BenchmarkAppend appends kilobytes to a list that holds some already: all

@@ -66,10 +66,17 @@ export function layoutDiagram(diagram: Diagram): Drawing {
       return { name: n.name, label: labels.get(n.name)!, kind: n.kind, x, y, width, height };
     }),
     edges: diagram.edges.map((e) => {
-      const { points, x, y, width, height } = g.edge(e.from, e.to) as { points: Point[]; x?: number; y?: number; width: number; height: number };
-      return { ...e, points: points.map((p) => ({ x: p.x, y: p.y })), labelAt: e.label && x !== undefined && y !== undefined ? { x, y, width, height } : undefined };
+      const { points: placed, x, y, width, height } = g.edge(e.from, e.to) as { points: Point[]; x?: number; y?: number; width: number; height: number };
+      const points = e.from === e.to ? loopPoints(g.node(e.from) as DrawnNode) : placed.map((p) => ({ x: p.x, y: p.y }));
+      return { ...e, points, labelAt: e.label && x !== undefined && y !== undefined ? { x, y, width, height } : undefined };
     }),
   };
+}
+
+/** Returns the points of an edge from a node to itself, on its right, where the layout leaves room for it. */
+function loopPoints({ x, y, width }: DrawnNode): Point[] {
+  const side = x + width / 2;
+  return [{ x: side, y: y - 9 }, { x: side + 24, y: y - 16 }, { x: side + 24, y: y + 16 }, { x: side, y: y + 9 }];
 }
 
 function cut(name: string): string {

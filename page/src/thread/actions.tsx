@@ -36,14 +36,14 @@ function useCall(then: () => void): { problem: string; isBusy: boolean; run: (ca
 export function ForkDialog({ thread, at, close }: Props): ComponentChildren {
   const [name, setName] = useState(`${thread.threadId}-fork`);
   const [change, setChange] = useState<Json | undefined>(undefined);
-  const requestId = useRef(crypto.randomUUID());
+  const ids = useRef([crypto.randomUUID(), crypto.randomUUID()]); // a call that is repeated changes nothing more
   const call = useCall(close);
   const fork = (e: Event): void => {
     e.preventDefault();
     call.run(async () => {
-      const made = await client.call<Thread>("ThreadService/ForkThread", { sourceThreadId: thread.threadId, at: at.checkpoint, threadId: name, requestId: requestId.current });
+      const made = await client.call<Thread>("ThreadService/ForkThread", { sourceThreadId: thread.threadId, at: at.checkpoint, threadId: name, requestId: ids.current[0] });
       if (change !== undefined) {
-        const request = { threadId: made.threadId, values: { json: printJson(change) }, supersedeInterrupts: true, requestId: requestId.current };
+        const request = { threadId: made.threadId, values: { json: printJson(change) }, supersedeInterrupts: true, requestId: ids.current[1] };
         await client.call("ThreadService/UpdateState", request);
       }
       showToast({ title: `Made ${made.threadId}`, about: change === undefined ? "It has the history up to the checkpoint" : "It has the history up to the checkpoint, and your change" });

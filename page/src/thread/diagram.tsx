@@ -95,7 +95,7 @@ function NodeView({ node: n, state, runs, isStatic, duration, isPicked, pick }: 
       <rect width={n.width} height={n.height} rx={9} />
       <path class="side" d={`M9,0 H4.5 V${n.height} H9 A9,9 0 0 1 0,${n.height - 9} V9 A9,9 0 0 1 9,0Z`} />
       <path class="icon-of" transform="translate(13,13)" d={iconPath(icons[n.kind] ?? "code")} />
-      <text class="name" x={36} y={sub ? 18 : 25} aria-hidden="true">{name}{sub && <tspan class="sub" x={36} y={32}> {sub}</tspan>}</text>
+      <text class="name" x={36} y={sub ? 18 : 25} aria-hidden="true">{name}{sub && <><tspan font-size="0"> </tspan><tspan class="sub" x={36} y={32}>{sub}</tspan></>}</text>
       {!isStatic && marks[state] && <path class="mark-of" transform={`translate(${n.width - 22},4) scale(.8)`} d={marks[state]!} />}
     </g>
   );

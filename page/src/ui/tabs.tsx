@@ -25,7 +25,7 @@ export function Tabs({ label, tabs, chosen, choose, aside, children }: { label: 
         <div role="tablist" aria-label={label} onKeyDown={move}>
           {tabs.map((t) => (
             <button type="button" role="tab" id={"tab-" + t.id} aria-controls={"panel-" + t.id} aria-selected={t.id === chosen} tabIndex={t.id === chosen ? 0 : -1} onClick={() => choose(t.id)}>
-              {t.title}{t.count !== undefined && <b>{t.count}</b>}
+              {t.title}{t.count !== undefined && <> <b>{t.count}</b></>}
             </button>
           ))}
         </div>

@@ -1,0 +1,95 @@
+// Threads and graphs: what a run did, and what changes it.
+
+import assert from "node:assert/strict";
+import { after, before, describe } from "node:test";
+import { check, openPage, Server, takePicture } from "./harness.mjs";
+
+describe("threads and graphs", () => {
+  let server;
+  before(async () => (server = await Server.start({ store: "sqlite" })));
+  after(() => server.stop());
+
+  const stateOf = async (threadId) => JSON.parse((await server.call("ana", "ThreadService/GetState", { threadId })).values.json);
+
+  check("a run is started with a form, and the thread shows it", async () => {
+    const page = await openPage(server, "ana", "/graphs/expense");
+    await page.getByRole("textbox", { name: "Amount" }).fill("42.50");
+    await page.getByRole("textbox", { name: "Employee" }).fill("ana");
+    await page.getByRole("button", { name: "Start" }).click();
+    await page.locator("#field--purpose[aria-invalid=true]").waitFor();
+    await page.getByRole("textbox", { name: "Purpose" }).fill("Lunch");
+    await page.getByRole("textbox", { name: /^Thread/ }).fill("lunch");
+    await page.getByRole("button", { name: "Start" }).click();
+    await page.getByRole("heading", { level: 1, name: /lunch/ }).waitFor();
+    await page.getByText("at rest").waitFor();
+    await page.getByText('"Approved: 42.50 EUR for Lunch, paid within 30 days."').waitFor();
+    assert.equal(await page.locator(".node.done").count(), 4);
+    assert.equal(await page.locator(".edge.taken").count(), 3);
+    assert.deepEqual(page.problems, []);
+  });
+
+  check("checkpoints are stepped through, and the graph and the state follow", async () => {
+    await server.ask("eva", "loop", "counted", { n: 0, most: 5 });
+    const page = await openPage(server, "ana", "/threads/counted");
+    await page.getByText("waits for people").first().waitFor();
+    await page.getByRole("button", { name: /^count 5×/ }).waitFor();
+    await page.keyboard.press("ArrowLeft");
+    await page.getByText("the past; nothing here changes it").waitFor();
+    await page.getByRole("button", { name: /^count 4×/ }).waitFor();
+    await page.keyboard.press("ArrowLeft");
+    await page.getByRole("button", { name: /^count 3×/ }).waitFor();
+    await page.getByText("+1 element").waitFor();
+    assert.match(page.url(), /at=/);
+    assert.deepEqual(page.problems, []);
+  });
+
+  check("a fork has the change, and the thread that was forked stays as it was", async () => {
+    await server.ask("eva", "loop", "source", { n: 0, most: 3 });
+    const page = await openPage(server, "ana", "/threads/source");
+    await page.locator(".state").waitFor();
+    await page.keyboard.press("f");
+    await page.getByRole("textbox", { name: "Name of the new thread" }).fill("forked");
+    await page.getByRole("textbox", { name: /Change of the state/ }).fill('{"n": 40}');
+    await takePicture(page, "fork");
+    await page.getByRole("button", { name: "Fork", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: /forked/ }).waitFor();
+    assert.equal((await stateOf("forked")).n, 40);
+    assert.equal((await stateOf("source")).n, 3);
+    assert.deepEqual(page.problems, []);
+  });
+
+  check("a run is run again, and cancelled", async () => {
+    await server.ask("eva", "loop", "again", { n: 0, most: 3 });
+    const page = await openPage(server, "ana", "/threads/again");
+    await page.locator(".state").waitFor();
+    await page.keyboard.press("ArrowLeft");
+    await page.getByText("the past; nothing here changes it").waitFor();
+    await page.keyboard.press("r");
+    await page.getByRole("dialog").getByText("Run again").last().click();
+    await page.getByRole("tab", { name: /Branches 2/ }).waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("textbox", { name: /Reason/ }).fill("not needed");
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
+    await page.getByText("at rest").waitFor();
+    await page.getByRole("tab", { name: "Runs" }).click();
+    await page.getByText("cancelled").first().waitFor();
+    assert.deepEqual(page.problems, []);
+  });
+
+  check("a thread that is not there says so", async () => {
+    const page = await openPage(server, "ana", "/threads/nowhere");
+    await page.getByRole("alert").getByText(/nowhere/).waitFor();
+  });
+
+  check("threads are found by graph and state, and opened by id", async () => {
+    const page = await openPage(server, "ana", "/threads");
+    await page.getByRole("link", { name: "counted" }).waitFor();
+    await page.getByRole("textbox", { name: "Find threads" }).fill("graph:expense");
+    await page.getByRole("link", { name: "counted" }).waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "lunch" }).waitFor();
+    await page.getByRole("textbox", { name: "Find threads" }).fill("counted");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: /counted/ }).waitFor();
+    assert.deepEqual(page.problems, []);
+  });
+});
