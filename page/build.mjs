@@ -10,7 +10,7 @@ const out = process.argv[2] ?? "dist";
 const assets = join(out, "assets");
 
 // The most bytes after gzip, by what is loaded.
-const budgets = { first: 32 << 10, style: 7 << 10, screens: 32 << 10 };
+const budgets = { first: 32 << 10, style: 7 << 10, screens: 33 << 10 };
 
 rmSync(out, { recursive: true, force: true });
 const { metafile } = await build({

@@ -8,9 +8,7 @@ import { InboxScreen } from "./inbox/inbox";
 import { useKeys } from "./keys";
 import { Navigation } from "./navigation";
 import { addressOf, navigate, route, type Route, type Screen } from "./route";
-import { KeySheet } from "./ui/key_sheet";
 import { ToastView } from "./ui/toast";
-import { SignIn } from "./sign_in";
 
 type ScreenComponent = FunctionComponent<{ route: Route }>;
 
@@ -23,25 +21,28 @@ async function loadScreens(): Promise<Record<Exclude<Screen, "inbox">, ScreenCom
 export function App(): ComponentChildren {
   const at = useStore(route);
   const who = useStore(session);
-  const [isHelpOpen, setHelpOpen] = useState(false);
+  const [sheet, setSheet] = useState<"keys" | "palette" | undefined>(undefined);
+  const extras = useExtras(sheet !== undefined || who.state === "signed-out");
   useKeys([
     { keys: ["g i"], about: "inbox", run: () => navigate(addressOf("inbox")) },
     { keys: ["g t"], about: "threads", run: () => navigate(addressOf("threads")) },
     { keys: ["g g"], about: "graphs", run: () => navigate(addressOf("graphs")) },
     { keys: ["g w"], about: "workers", run: () => navigate(addressOf("workers")) },
     { keys: ["g o"], about: "overview", run: () => navigate(addressOf("overview")) },
-    { keys: ["?"], about: "these keys", run: () => setHelpOpen(true) },
+    { keys: ["?"], about: "these keys", run: () => setSheet("keys") },
+    { keys: ["Mod+K"], about: "find or do", run: () => setSheet("palette") },
   ]);
   const hasBegun = useHasBegun(who);
   return (
     <div class="app">
       <a class="skip" href="#content">Skip to the content</a>
-      <Navigation screen={at.screen} />
+      <Navigation route={at} find={() => setSheet("palette")} />
       <main id="content" class="content" tabIndex={-1}>
         {hasBegun ? <ScreenOf route={at} /> : who.state === "unreachable" && <Unreachable />}
       </main>
-      {who.state === "signed-out" && <SignIn message={who.message} />}
-      {isHelpOpen && <KeySheet close={() => setHelpOpen(false)} />}
+      {extras && who.state === "signed-out" && <extras.SignIn message={who.message} />}
+      {extras && sheet === "keys" && <extras.KeySheet close={() => setSheet(undefined)} />}
+      {extras && sheet === "palette" && <extras.Palette close={() => setSheet(undefined)} />}
       <ToastView />
     </div>
   );
@@ -52,6 +53,15 @@ function useHasBegun(who: Session): boolean {
   const [hasBegun, setBegun] = useState(false);
   if (who.state === "signed-in" && !hasBegun) setBegun(true);
   return hasBegun || who.state === "signed-in";
+}
+
+/** Returns what is loaded when it is needed for the first time. */
+function useExtras(isNeeded: boolean): typeof import("./extras") | undefined {
+  const [extras, setExtras] = useState<typeof import("./extras") | undefined>(undefined);
+  useEffect(() => {
+    if (isNeeded && !extras) void import("./extras").then(setExtras);
+  }, [isNeeded]);
+  return extras;
 }
 
 function ScreenOf({ route: at }: { route: Route }): ComponentChildren {

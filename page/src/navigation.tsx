@@ -3,13 +3,14 @@
 import type { ComponentChildren } from "preact";
 import { session, signOut } from "./api/session";
 import { useStore } from "./api/store";
-import { addressOf, type Screen } from "./route";
+import { addressOf, type Route, type Screen } from "./route";
 import { Text } from "./text/marks";
 import { shortName } from "./text/people";
 import { formatMoment } from "./text/time";
 import { Icon, Logo, type IconName } from "./ui/icons";
 import { Key } from "./ui/key";
 import { Avatar } from "./ui/people";
+import { savedViews, saveViews } from "./inbox/views";
 import { connection } from "./api/connection";
 
 const screens: readonly { screen: Screen; title: string; icon: IconName; key: string }[] = [
@@ -20,17 +21,38 @@ const screens: readonly { screen: Screen; title: string; icon: IconName; key: st
   { screen: "overview", title: "Overview", icon: "overview", key: "G O" },
 ];
 
-export function Navigation({ screen }: { screen: Screen }): ComponentChildren {
+export function Navigation({ route, find }: { route: Route; find: () => void }): ComponentChildren {
+  const { screen } = route;
   return (
     <nav aria-label="Screens">
       <a class="brand" href="/inbox"><Logo /><strong>graphd</strong></a>
+      <button type="button" class="find" aria-label="Find or do" onClick={find}><Icon name="search" size={14} /><span>Find or do…</span><Key of="Mod+K" /></button>
       {screens.map((s) => (
         <a class={s.screen === screen ? "on" : ""} aria-current={s.screen === screen ? "page" : undefined} href={addressOf(s.screen)} title={s.title}>
           <Icon name={s.icon} /><span>{s.title}</span><Key of={s.key} />
         </a>
       ))}
+      <Views route={route} />
       <Me />
     </nav>
+  );
+}
+
+/** Filters that are kept in this browser. */
+function Views({ route }: { route: Route }): ComponentChildren {
+  const views = useStore(savedViews);
+  const q = route.query.get("q") ?? "";
+  const isSaved = views.some((v) => v === q);
+  return (
+    <>
+      {(views.length > 0 || (q !== "" && route.screen === "inbox")) && <h2>Views</h2>}
+      {views.map((v) => (
+        <a class={"view" + (v === q && route.screen === "inbox" ? " on" : "")} href={addressOf("inbox", [], { q: v })}><span><Text of={v} /></span></a>
+      ))}
+      {q !== "" && route.screen === "inbox" && (
+        <button type="button" class="ghost view" onClick={() => saveViews(isSaved ? views.filter((v) => v !== q) : [...views, q])}>{isSaved ? "Forget this filter" : "Keep this filter"}</button>
+      )}
+    </>
   );
 }
 

@@ -29,6 +29,7 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
   const now = useNow(5000);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [held, setHeld] = useState<Interrupt | undefined>(undefined); // what is open stays open when it leaves the list
+  const [bulk, setBulk] = useState<typeof import("../extras") | undefined>(undefined);
   const input = useRef<HTMLInputElement>(null);
   const [threadId, interruptId] = route.path;
 
@@ -83,7 +84,7 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
     { keys: ["x"], about: "choose several", run: () => open && choose(open) },
     { keys: ["o"], about: "open the thread", run: () => open && navigate(addressOf("threads", [open.threadId!])) },
     { keys: ["/"], about: "filter", run: () => input.current?.focus() },
-    ...(chosen.size > 0 ? [{ keys: ["Escape"], about: "choose none", run: () => setChosen(new Set()) }] : []),
+    ...(chosen.size > 0 ? [{ keys: ["Escape"], about: "choose none", run: () => setChosen(new Set<string>()) }] : []),
   ]);
   return (
     <>
@@ -103,7 +104,16 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
         ) : (
           <QuestionList rows={rows} selected={open?.interruptId ?? ""} chosen={chosen} leaving={inbox.leaving} now={now} select={select} choose={choose} />
         )}
+        {chosen.size > 0 && (
+          <div class="bulk" role="toolbar" aria-label="Several questions">
+            <b>{chosen.size} chosen</b>
+            {chosen.size < list.length && <button type="button" class="ghost" onClick={() => setChosen(new Set(list.map((q) => q.interruptId!)))}>All {list.length}</button>}
+            <span class="space" />
+            <button type="button" class="main" onClick={() => void import("../extras").then(setBulk)}>Answer…</button>
+          </div>
+        )}
       </section>
+      {bulk && <bulk.BulkDialog questions={list.filter((q) => chosen.has(q.interruptId!))} close={() => setBulk(undefined)} done={() => setChosen(new Set())} />}
       {open ? (
         <QuestionView key={open.interruptId} question={open} changed={changed} next={next} />
       ) : (

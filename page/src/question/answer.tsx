@@ -6,7 +6,7 @@ import { CallError } from "../api/connect";
 import type { Interrupt } from "../api/messages";
 import { noteError, ownName } from "../api/session";
 import { dropHidden, FieldEntry, idOf, JsonEntry, Members, type Problems } from "../form/form";
-import { readSchema, toTitle } from "../form/schema";
+import { type Field, readSchema, toTitle } from "../form/schema";
 import { equalJson, type Json, printJson, readPayload } from "../json/value";
 import { useKeys } from "../keys";
 import { Text } from "../text/marks";
@@ -16,7 +16,7 @@ import { Banner } from "../ui/banner";
 import { Key } from "../ui/key";
 import { showToast } from "../ui/toast";
 import * as actions from "./actions";
-import { beginAnswer, decide, decidedValue, findDecision } from "./decision";
+import { beginAnswer, decide, decidedValue, type Decision, findDecision } from "./decision";
 import { dropDraft, loadDraft, saveDraft } from "./drafts";
 import { describeAnswer, describeOutcome, toneOf } from "./outcome";
 import { takeBack } from "./take_back";
@@ -107,36 +107,55 @@ export function useAnswer({ question: q, mayAnswer, changed, next }: Props) {
 
 /** The form of an answer. */
 export function AnswerFields({ answer: a }: { answer: Answer }): ComponentChildren {
-  const { decision, problems } = a;
   return (
     <section class="answer" aria-label="Your answer">
       {a.conflict}
       <Agreement answer={a} />
-      {decision && (
-        <div class="decide" role="radiogroup" aria-label={toTitle(decision.name) || "Answer"} id={idOf(decision.name ? "/" + decision.name : "")}>
-          {decision.options.map((o, i) => {
-            const isOn = equalJson(o.value, a.decided);
-            return (
-              <label class={isOn ? "on " + toneOf(o.value) : ""}>
-                <input type="radio" name="decision" checked={isOn} onChange={() => a.enter(decide(decision, a.value, o.value))} />
-                <span dir="auto"><Text of={o.title} /></span><Key of={String(i + 1)} />
-              </label>
-            );
-          })}
-          {decision.name && problems["/" + decision.name] && <span class="problem"><Text of={problems["/" + decision.name]!} /></span>}
-        </div>
-      )}
+      <EntryFields {...a} />
       {!a.isBreakpoint && (
         <div class="fields">
-          <FormFields answer={a} />
           <div class="field">
             <label class="label" for="note">Remark<i>optional</i></label>
             <input id="note" dir="auto" autoComplete="off" value={a.note} maxLength={4000} onInput={(e) => a.setNote(e.currentTarget.value)} />
           </div>
         </div>
       )}
-      {problems[""] && decision && <span class="problem"><Text of={problems[""]} /></span>}
     </section>
+  );
+}
+
+export interface Entered {
+  form: Field;
+  decision: Decision | undefined;
+  value: Json | undefined;
+  decided: Json | undefined;
+  isBreakpoint: boolean;
+  enter: (value: Json | undefined) => void;
+  problems: Problems;
+}
+
+/** The decision, and the fields that it needs. */
+export function EntryFields({ form, decision, value, decided, isBreakpoint, enter, problems }: Entered): ComponentChildren {
+  const problem = problems[decision?.name ? "/" + decision.name : ""];
+  return (
+    <>
+      {decision && (
+        <div class="decide" role="radiogroup" aria-label={toTitle(decision.name) || "Answer"} id={idOf(decision.name ? "/" + decision.name : "")}>
+          {decision.options.map((o, i) => {
+            const isOn = equalJson(o.value, decided);
+            return (
+              <label class={isOn ? "on " + toneOf(o.value) : ""}>
+                <input type="radio" name="decision" checked={isOn} onChange={() => enter(decide(decision, value, o.value))} />
+                <span dir="auto"><Text of={o.title} /></span><Key of={String(i + 1)} />
+              </label>
+            );
+          })}
+          {problem && <span class="problem"><Text of={problem} /></span>}
+        </div>
+      )}
+      {!isBreakpoint && <div class="fields"><FormFields {...{ form, decision, value, enter, problems }} /></div>}
+      {problems[""] && decision?.name && <span class="problem"><Text of={problems[""]} /></span>}
+    </>
   );
 }
 
@@ -174,8 +193,8 @@ export function AnswerBar({ answer: a }: { answer: Answer }): ComponentChildren 
 }
 
 /** The fields besides the decision. */
-function FormFields({ answer: { form, decision, value, enter, problems } }: { answer: Answer }): ComponentChildren {
-  const entry = { pointer: "", isRequired: true, value, enter, problems };
+function FormFields({ form, decision, ...given }: Pick<Entered, "form" | "decision" | "value" | "enter" | "problems">): ComponentChildren {
+  const entry = { pointer: "", isRequired: true, ...given };
   if (decision?.name === "") return null; // the answer is the decision
   if (form.kind === "group") return <Members group={form} skip={decision?.name} {...entry} />;
   if (form.kind === "json") return <JsonEntry field={{ ...form, title: form.title || "Answer, as JSON" }} {...entry} />;
