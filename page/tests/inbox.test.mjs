@@ -121,6 +121,7 @@ describe("what the screens show", () => {
           const page = await openPage(server, "ana", path, { theme, width, height });
           await page.locator("main").getByText(shown).first().waitFor();
           await takePicture(page, `${path.slice(1).replaceAll(/\W/g, "-")}-${theme}-${width}`);
+          assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth && document.querySelector(".app").scrollWidth <= innerWidth), "nothing sticks out");
           assert.deepEqual(await findViolations(page), []);
           assert.deepEqual(page.problems, []);
         });

@@ -23,7 +23,10 @@ interface Props {
 export function Scrubber({ line, chosen, choose, next, isWaiting, now }: Props): ComponentChildren {
   const at = line.findIndex((s) => idOf(s) === chosen);
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => box.current?.querySelector('[aria-current="step"]')?.scrollIntoView({ inline: "center", block: "nearest" }), [chosen]);
+  useEffect(() => {
+    const shown = box.current?.querySelector<HTMLElement>('[aria-current="step"]');
+    if (shown) box.current!.scrollLeft = shown.offsetLeft - (box.current!.clientWidth - shown.offsetWidth) / 2;
+  }, [chosen]);
   const from = Math.max(0, at - beside);
   const to = Math.min(line.length, at + beside + 1);
   const isHead = at === line.length - 1;
