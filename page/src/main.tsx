@@ -11,3 +11,5 @@ startKeys();
 addEventListener("click", followLink);
 void signIn();
 render(<App />, document.getElementById("root")!);
+
+export * from "./shared";

@@ -1,1 +1,0 @@
-import{P as o,e as l,g as t}from"./chunk-BN544BPY.js";function c({title:i,close:n,children:r}){let e=t(null);return l(()=>e.current.showModal(),[]),o("dialog",{ref:e,class:"sheet","aria-labelledby":"dialog-title",onClose:n,onClick:a=>a.target===e.current&&e.current.close(),children:[o("h2",{id:"dialog-title",children:i}),r]})}export{c as a};
