@@ -69,7 +69,7 @@ function Me(): ComponentChildren {
           <span><b><Text of={shortName(caller.principal)} /></b><small><Text of={(caller.groups ?? []).join(", ")} /></small></span>
         </>
       ) : (
-        <span><b>Everybody</b><small>the server knows no callers</small></span>
+        <span>{who.state === "signed-in" ? <><b>Everybody</b><small>the server knows no callers</small></> : <b>Not signed in</b>}</span>
       )}
       <span class={"live" + (link === "live" ? "" : " behind")} role="status"><i />{state}</span>
       {caller?.principal && <button type="button" class="icon" aria-label="Sign out" title="Sign out" onClick={signOut}><Icon name="cross" size={13} /></button>}

@@ -95,13 +95,16 @@ describe("several questions", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("option", { name: /hotel/ }).click();
     await page.getByRole("textbox", { name: /^Remark/ }).first().fill("half a sentence");
+    await page.getByText("live", { exact: true }).waitFor();
     await page.evaluate(() => sessionStorage.setItem("graphd.token", "expired"));
-    await page.locator(".decide").getByText("Approved").click();
-    await page.getByRole("button", { name: /^Answer/ }).click();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("1");
+    await page.keyboard.press("Control+Enter");
     await page.getByLabel("Token").fill(server.tokens.ana);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     assert.equal(await page.getByRole("textbox", { name: /^Remark/ }).first().inputValue(), "half a sentence");
+    await page.getByRole("option", { name: /hotel/ }).waitFor();
     await page.getByRole("button", { name: /^Answer/ }).click();
     await page.getByText(/takes effect in/).first().waitFor();
   });

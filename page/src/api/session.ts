@@ -10,7 +10,7 @@ const tokenKey = "graphd.token";
 export type Session =
   | { state: "connecting" }
   | { state: "signed-in"; server: ServerInfo; caller: Caller | undefined }
-  | { state: "signed-out"; message: string }
+  | { state: "signed-out"; message: string; caller: Caller | undefined } // the caller of before
   | { state: "unreachable"; since: number };
 
 export const session = new Store<Session>({ state: "connecting" });
@@ -38,21 +38,24 @@ export async function signIn(token?: string): Promise<void> {
 
 export function signOut(): void {
   sessionStorage.removeItem(tokenKey);
-  session.set({ state: "signed-out", message: "" });
+  session.set({ state: "signed-out", message: "", caller: undefined });
 }
 
-/** Must be told of every error of a call: an unknown caller signs in again, and what is typed stays. */
+/** Must be told of every error of a call: an unknown caller signs in again, and what is shown and typed stays. */
 export function noteError(err: unknown): void {
-  if (err instanceof CallError && err.code === "unauthenticated") session.set({ state: "signed-out", message: err.message });
+  if (err instanceof CallError && err.code === "unauthenticated") session.set({ state: "signed-out", message: err.message, caller: readCaller() });
+}
+
+function readCaller(): Caller | undefined {
+  const s = session.get();
+  return "caller" in s ? s.caller : undefined;
 }
 
 /** Returns the name of the caller, "" when the server knows no callers. */
 export function ownName(): string {
-  const s = session.get();
-  return s.state === "signed-in" ? s.caller?.principal ?? "" : "";
+  return readCaller()?.principal ?? "";
 }
 
 export function ownGroups(): readonly string[] {
-  const s = session.get();
-  return s.state === "signed-in" ? s.caller?.groups ?? [] : [];
+  return readCaller()?.groups ?? [];
 }
