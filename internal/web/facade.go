@@ -84,8 +84,8 @@ func New(o Options) (*Facade, error) {
 // TrackState must be told of the states of HTTP connections, as http.Server.ConnState.
 func (f *Facade) TrackState(conn net.Conn, state http.ConnState) { f.conns.trackState(conn, state) }
 
-// Serves reports whether a path is one of a method, or would be if there were such a method.
-func (f *Facade) Serves(path string) bool {
+// isMethodPath reports whether a path is one of a method, or would be if there were such a method.
+func isMethodPath(path string) bool {
 	service, _, isMethod := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return isMethod && strings.Contains(service, ".")
 }

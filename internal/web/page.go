@@ -117,7 +117,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Handler serves calls by a facade, and everything else as a page.
 func Handler(calls *Facade, page *Page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if calls.Serves(r.URL.Path) {
+		if isMethodPath(r.URL.Path) {
 			calls.ServeHTTP(w, r)
 			return
 		}
