@@ -49,7 +49,8 @@ export class Server {
 
   /** Starts the process, on the same addresses when it ran before. */
   async serve() {
-    const folders = [join(here, "graphs"), join(root, "examples", "expense"), join(root, "examples", "refund-review")].flatMap((f) => ["--graphs", f]);
+    const examples = Object.keys(this.tokens).length > 0 ? ["expense", "refund-review"] : ["refund-review"]; // a server that knows no callers keeps no policy
+    const folders = [join(here, "graphs"), ...examples.map((name) => join(root, "examples", name))].flatMap((f) => ["--graphs", f]);
     const listen = ["--listen", this.grpc ?? "127.0.0.1:0", "--http", this.address ?? "127.0.0.1:0"];
     this.process = spawn(graphd, ["serve", "--store", this.store, ...listen, ...folders, ...this.options], { stdio: ["ignore", "ignore", "pipe"] });
     const log = [];
