@@ -109,3 +109,21 @@ describe("several questions", () => {
     await page.getByText(/takes effect in/).first().waitFor();
   });
 });
+
+describe("a server that knows no callers", () => {
+  let server;
+  before(async () => (server = await Server.start({ knowsCallers: false })));
+  after(() => server.stop());
+
+  check("takes an answer, and says that someone gave it", async () => {
+    const q = await server.ask("anyone", "refund-review", "ticket", { user_id: 1, user_request: "I want a refund" });
+    const page = await openPage(server, "anyone", `/inbox/ticket/${q.interruptId}`);
+    await page.getByText("the server knows no callers").waitFor();
+    await page.locator(".decide").getByText("Approved", { exact: true }).click();
+    await page.getByRole("button", { name: /^Answer/ }).click();
+    await page.getByText("The answer is stored").waitFor();
+    await page.getByText("Someone answered: approved").waitFor();
+    assert.equal(await page.getByText("not stored").count(), 0);
+    assert.deepEqual(page.problems, []);
+  });
+});

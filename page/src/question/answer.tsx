@@ -64,6 +64,7 @@ export function useAnswer({ question: q, mayAnswer, changed, next }: Props) {
     actions.answer(q, outcome, note, sent.current.id).then(stored, refused).finally(() => setSending(false));
   };
   const stored = (then: Interrupt): void => {
+    setTouched(false);
     dropDraft(q.interruptId!);
     const effective = readTime(then.effectiveTime);
     const title = `${isBreakpoint ? "Went on" : describeAnswer(dropHidden(form, value))}: ${q.threadId}`;

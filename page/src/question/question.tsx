@@ -110,7 +110,7 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
           </div>
         </header>
         {refusal && isOpen && <Banner icon="cross" tone="warn"><Text of={refusal} /></Banner>}
-        {!isOpen && <Resolution question={q} now={now} changed={changed} entered={answer.isTouched && q.responder !== me ? answer.value : undefined} />}
+        {!isOpen && <Resolution question={q} now={now} changed={changed} entered={answer.isTouched && !answer.isSending ? answer.value : undefined} />}
         <Steps question={q} now={now} />
         <section class="body">
           {bodyOf(q) && <Markdown text={bodyOf(q)} />}

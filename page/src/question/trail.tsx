@@ -17,7 +17,7 @@ export function Trail({ entries, now }: { entries: readonly TrailEntry[]; now: n
           {e.principal ? <Avatar principal={e.principal} /> : <Place icon={byClock.has(e.kind ?? "") ? "clock" : "graph"} />}
           <div>
             <span>
-              <b>{byClock.has(e.kind ?? "") && !e.principal ? "Timer" : nameActor(e.principal)}</b> <Text of={describeEntry(e)} />
+              <b>{nameOf(e)}</b> <Text of={describeEntry(e)} />
               {e.principal && e.method && <em> · {describeMethod(e)}</em>}
             </span>
             {e.note && <p dir="auto"><Text of={e.note} /></p>}
@@ -27,6 +27,12 @@ export function Trail({ entries, now }: { entries: readonly TrailEntry[]; now: n
       ))}
     </ol>
   );
+}
+
+/** Returns who did it; a server that knows no callers knows only that one did. */
+function nameOf(e: TrailEntry): string {
+  if (!e.principal && byClock.has(e.kind ?? "")) return "Timer";
+  return !e.principal && e.method ? "Someone" : nameActor(e.principal);
 }
 
 const byClock = new Set(["TRAIL_KIND_REMINDED", "TRAIL_KIND_ESCALATED", "TRAIL_KIND_EXPIRED"]);
