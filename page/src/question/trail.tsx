@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { TrailEntry } from "../api/messages";
+import { ownName } from "../api/session";
 import { readPayload } from "../json/value";
 import { Text } from "../text/marks";
 import { nameActor, shortName } from "../text/people";
@@ -29,12 +30,16 @@ export function Trail({ entries, now }: { entries: readonly TrailEntry[]; now: n
   );
 }
 
-/** Returns who did it; a server that knows no callers knows only that one did. */
+/** Returns who did it. A server that knows no callers knows only that one of them did. */
 function nameOf(e: TrailEntry): string {
-  if (!e.principal && byClock.has(e.kind ?? "")) return "Timer";
-  return !e.principal && e.method ? "Someone" : nameActor(e.principal);
+  const kind = e.kind ?? "";
+  if (e.principal) return nameActor(e.principal);
+  if (byClock.has(kind)) return "Timer";
+  if (byGraph.has(kind)) return "The graph";
+  return ownName() === "" ? "Someone" : "Timer"; // who answers by a default
 }
 
+const byGraph = new Set(["TRAIL_KIND_ASKED", "TRAIL_KIND_USED", "TRAIL_KIND_CANCELLED", "TRAIL_KIND_SUPERSEDED", "TRAIL_KIND_COPIED"]);
 const byClock = new Set(["TRAIL_KIND_REMINDED", "TRAIL_KIND_ESCALATED", "TRAIL_KIND_EXPIRED"]);
 
 function describeEntry(e: TrailEntry): string {
