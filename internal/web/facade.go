@@ -94,7 +94,12 @@ func isMethodPath(path string) bool {
 func (f *Facade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := contain.Call(func() { f.serveCall(w, r) }); p != nil {
 		f.opts.OnPanic(p)
-		writeError(w, status.Error(codes.Internal, "the server failed in this request"))
+		failed := status.New(codes.Internal, "the server failed in this request")
+		if strings.HasPrefix(w.Header().Get("Content-Type"), streamTypes) { // messages are sent already
+			_, _ = w.Write(appendEnd(nil, failed)) // the browser has left
+			return
+		}
+		writeError(w, failed.Err())
 	}
 }
 

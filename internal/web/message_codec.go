@@ -19,6 +19,9 @@ type messageCodec struct {
 	appendTo   func([]byte, proto.Message) ([]byte, error)
 }
 
+// streamTypes begins the content types of streams.
+const streamTypes = "application/connect+"
+
 // messageCodecs are the encodings that a client may choose.
 func messageCodecs() []*messageCodec {
 	return []*messageCodec{

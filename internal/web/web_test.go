@@ -322,3 +322,31 @@ func FuzzRequests(f *testing.F) {
 		require.True(t, json.Valid(text), "%q", text)
 	})
 }
+
+// brittleWriter panics in its second write.
+type brittleWriter struct {
+	http.ResponseWriter
+
+	writes int
+}
+
+func (w *brittleWriter) Write(b []byte) (int, error) {
+	if w.writes++; w.writes == 2 {
+		panic("brittle")
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *brittleWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func TestPanicInAStreamEndsItWithAnEnvelope(t *testing.T) {
+	panics := make(chan *contain.PanicError, 1)
+	f := start(t, func(o *web.Options) { o.OnPanic = func(p *contain.PanicError) { panics <- p } }, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(&brittleWriter{ResponseWriter: w}, r) })
+	})
+	_, body, _ := f.post(t, watchPath, "application/connect+json", "\x00\x00\x00\x00\x02{}")
+	require.ErrorContains(t, <-panics, "brittle")
+	last := body[strings.Index(body, `{"error"`):]
+	require.Contains(t, last, `"code":"internal"`)
+	require.Equal(t, byte(len(last)), body[len(body)-len(last)-1], "the length of the last envelope")
+}
