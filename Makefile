@@ -260,6 +260,11 @@ page-test: $(PAGE) build ## Test the page in Chromium as a whole: each screen in
 	@$(CHROMIUM_CHECK)
 	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' PAGE_TESTS=all node --test --test-concurrency=1 tests/
 
+.PHONY: pictures
+pictures: $(PAGE) build ## Take the pictures of docs/pictures anew, in Chromium; page-smoke and page-test compare them
+	@$(CHROMIUM_CHECK)
+	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' UPDATE_PICTURES=yes node --test --test-concurrency=1 tests/pictures.test.mjs
+
 .PHONY: page-lint
 page-lint: $(PAGE) $(BUF) ## Check the types of the page
 	rm -rf page/gen && cd page && '$(CURDIR)/$(BUF)' generate .. --template buf.gen.yaml

@@ -12,7 +12,7 @@ import { after, test } from "node:test";
 import { chromium } from "playwright-core";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const root = join(here, "..", "..");
+export const root = join(here, "..", "..");
 const graphd = process.env.GRAPHD_BIN ?? join(root, "bin", "graphd");
 const pictures = process.env.PAGE_PICTURES ?? join(root, ".cache", "page");
 const axe = readFileSync(join(here, "..", "node_modules", "axe-core", "axe.min.js"), "utf8");
@@ -30,11 +30,11 @@ export const people = {
 
 /** A server with the graphs of a test, and people who call it by keys. */
 export class Server {
-  static async start({ store = "memory", options = [], knowsCallers = true } = {}) {
+  static async start({ store = "memory", options = [], knowsCallers = true, people: known = people } = {}) {
     const s = new Server();
     s.folder = mkdtempSync(join(tmpdir(), "graphd-page-"));
     s.tokens = {};
-    if (knowsCallers) for (const [name, groups] of Object.entries(people)) s.tokens[name] = s.#makeKey(name, groups);
+    if (knowsCallers) for (const [name, groups] of Object.entries(known)) s.tokens[name] = s.#makeKey(name, groups);
     if (store === "redis") s.redis = await startRedis(s.folder);
     s.store = { memory: "memory", sqlite: "sqlite:" + join(s.folder, "page.db"), redis: s.redis?.url }[store];
     s.options = [...options, ...(knowsCallers ? ["--api-keys", join(s.folder, "keys.yaml")] : [])];
@@ -49,8 +49,8 @@ export class Server {
 
   /** Starts the process, on the same addresses when it ran before. */
   async serve() {
-    const examples = Object.keys(this.tokens).length > 0 ? ["expense", "refund-review"] : ["refund-review"]; // a server that knows no callers keeps no policy
-    const folders = [join(here, "graphs"), ...examples.map((name) => join(root, "examples", name))].flatMap((f) => ["--graphs", f]);
+    const withPeople = [join(here, "people-graphs"), join(root, "examples", "expense")]; // a server that knows no callers keeps no policy
+    const folders = [join(here, "graphs"), join(root, "examples", "refund-review"), ...(Object.keys(this.tokens).length > 0 ? withPeople : [])].flatMap((f) => ["--graphs", f]);
     const listen = ["--listen", this.grpc ?? "127.0.0.1:0", "--http", this.address ?? "127.0.0.1:0"];
     this.process = spawn(graphd, ["serve", "--store", this.store, ...listen, ...folders, ...this.options], { stdio: ["ignore", "ignore", "pipe"] });
     const log = [];
@@ -154,7 +154,7 @@ async function startBrowser() {
 after(() => browser?.close());
 
 /** Opens an address as a person. The page must not log errors, and must not call other servers. */
-export async function openPage(server, who, path = "/inbox", { theme = "light", width = 1440, height = 900, withoutStreams = false, ...more } = {}) {
+export async function openPage(server, who, path = "/inbox", { theme = "light", width = 1440, height = 900, withoutStreams = false, prepare, ...more } = {}) {
   const context = await (await startBrowser()).newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"], ...more });
   const page = await context.newPage();
   opened.add(page);
@@ -166,6 +166,11 @@ export async function openPage(server, who, path = "/inbox", { theme = "light", 
   page.setDefaultTimeout(15_000);
   const token = server.tokens[who];
   await page.goto(server.url + path + (token ? "#t=" + token : ""));
+  if (prepare) {
+    await prepare(page);
+    await page.reload();
+    await prepare(page);
+  }
   return page;
 }
 

@@ -35,7 +35,7 @@ export async function fetchRefusal(q: Interrupt, signal?: AbortSignal): Promise<
     const responses = [{ interruptId: q.interruptId, dismissal: {} }]; // which fits every schema
     await client.call("InterruptService/CheckResponses", { threadId: q.threadId, responses }, signal);
   } catch (err) {
-    if (err instanceof CallError && (err.reason === "ACCESS_DENIED" || err.reason === "INTERRUPT_CLAIMED")) return err.message;
+    if (err instanceof CallError && (err.reason === "ACCESS_DENIED" || err.reason === "INTERRUPT_CLAIMED")) return err.message.replace(/^access denied: question "[^"]*": /, "");
     if (signal?.aborted) throw err;
   }
   return ""; // the answer itself meets any other error

@@ -116,7 +116,7 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
           {bodyOf(q) && <Markdown text={bodyOf(q)} />}
           {value !== undefined && !isBreakpoint && !isTitle(value, q) && <Facts value={shown ?? value} reveal={isOpen ? reveal : undefined} />}
         </section>
-        <Votes question={q} caller={me} now={now} />
+        <Votes question={q} caller={me} mayAnswer={mayAnswer} now={now} />
         {mayAnswer && <AnswerFields answer={answer} />}
         <section class="history">
           <Tabs label="About this question" tabs={[{ id: "trail", title: "Trail", count: trail.length }, { id: "json", title: "JSON" }]} chosen={tab} choose={setTab}>

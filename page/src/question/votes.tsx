@@ -10,7 +10,7 @@ import { Avatar, Place } from "../ui/people";
 import { describeAnswer } from "./outcome";
 
 /** Shows the votes of a question that needs several. */
-export function Votes({ question: q, caller, now }: { question: Interrupt; caller: string; now: number }): ComponentChildren {
+export function Votes({ question: q, caller, mayAnswer, now }: { question: Interrupt; caller: string; mayAnswer: boolean; now: number }): ComponentChildren {
   const need = q.people?.approvals || 1;
   const votes = q.votes ?? [];
   if (need < 2 && votes.length === 0) return null;
@@ -21,7 +21,7 @@ export function Votes({ question: q, caller, now }: { question: Interrupt; calle
     need > 1 && "the answers must be the same",
   ].filter(Boolean);
   const missing = q.state === "INTERRUPT_STATE_OPEN" ? Math.max(0, Math.min(need - agreed, 6)) : 0;
-  const isOwnNext = !votes.some((v) => v.principal === caller);
+  const isOwnNext = mayAnswer && !votes.some((v) => v.principal === caller);
   return (
     <section class="votes">
       <h2>{agreed} of {need} {need === 1 ? "has" : "have"} agreed <small>{rules.join("; ")}</small></h2>
