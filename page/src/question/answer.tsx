@@ -179,7 +179,7 @@ export function AnswerBar({ answer: a }: { answer: Answer }): ComponentChildren 
   const isVote = (a.q.people?.approvals ?? 1) > 1;
   const effect = (): ComponentChildren => {
     if (a.isBreakpoint) return "The run waits here";
-    if (!a.isReady) return a.decision && <>Decide with <Key of="1" />–<Key of={String(a.decision.options.length)} /></>;
+    if (!a.isReady) return a.decision && <span class="by-key">Decide with <Key of="1" />–<Key of={String(a.decision.options.length)} /></span>;
     return undo > 0 ? <>Takes effect after <b>{formatSpan(undo)}</b>; until then you can undo it</> : "Takes effect at once";
   };
   return (
