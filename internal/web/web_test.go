@@ -346,7 +346,8 @@ func TestPanicInAStreamEndsItWithAnEnvelope(t *testing.T) {
 	})
 	_, body, _ := f.post(t, watchPath, "application/connect+json", "\x00\x00\x00\x00\x02{}")
 	require.ErrorContains(t, <-panics, "brittle")
-	last := body[strings.Index(body, `{"error"`):]
+	head, last, isThere := strings.Cut(body, `{"error"`)
+	require.True(t, isThere, body)
 	require.Contains(t, last, `"code":"internal"`)
-	require.Equal(t, byte(len(last)), body[len(body)-len(last)-1], "the length of the last envelope")
+	require.Equal(t, byte(len(`{"error"`)+len(last)), head[len(head)-1], "the length of the last envelope")
 }
