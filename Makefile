@@ -253,17 +253,17 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 .PHONY: page-smoke
 page-smoke: $(PAGE) build ## Test the main flows of the page in Chromium, on memory, SQLite and Redis; pictures are in .cache/page
 	@$(CHROMIUM_CHECK)
-	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' node --test --test-concurrency=1 tests/
+	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' node --test --test-timeout=600000 --test-concurrency=1 tests/
 
 .PHONY: page-test
 page-test: $(PAGE) build ## Test the page in Chromium as a whole: each screen in each theme and width, and what takes long
 	@$(CHROMIUM_CHECK)
-	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' PAGE_TESTS=all node --test --test-concurrency=1 tests/
+	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' PAGE_TESTS=all node --test --test-timeout=600000 --test-concurrency=1 tests/
 
 .PHONY: pictures
 pictures: $(PAGE) build ## Take the pictures of docs/pictures anew, in Chromium; page-smoke and page-test compare them
 	@$(CHROMIUM_CHECK)
-	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' UPDATE_PICTURES=yes node --test --test-concurrency=1 tests/pictures.test.mjs
+	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' UPDATE_PICTURES=yes node --test --test-timeout=600000 --test-concurrency=1 tests/pictures.test.mjs
 
 .PHONY: page-lint
 page-lint: $(PAGE) $(BUF) ## Check the types of the page

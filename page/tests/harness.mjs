@@ -68,6 +68,7 @@ export class Server {
   }
 
   async kill() {
+    if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return; // it has ended by itself
     const gone = once(this.process, "exit");
     this.process.kill("SIGKILL");
     await gone;

@@ -34,6 +34,7 @@ const maxLoaded = 20_000;
 const maxChanges = 256;
 const leavingFor = 2000;
 const countEvery = 2000;
+const showEvery = 30;
 const retryAfter = [200, 500, 1000, 2000, 5000];
 
 /** Follows the open questions that a filter selects. */
@@ -50,6 +51,8 @@ export class Questions {
   private sources: Source[] = [];
   private loading = false;
   private countTimer: ReturnType<typeof setTimeout> | undefined;
+  private showTimer: ReturnType<typeof setTimeout> | undefined;
+  private unshown: Partial<Inbox> = {};
 
   /** condition is that of a filter, "" for none. */
   constructor(private readonly condition: string, private readonly caller: Caller) {}
@@ -61,6 +64,7 @@ export class Questions {
   stop(): void {
     this.closing.abort();
     clearTimeout(this.countTimer);
+    clearTimeout(this.showTimer);
   }
 
   find(id: string): Interrupt | undefined {
@@ -95,7 +99,7 @@ export class Questions {
         if (err instanceof CallError && (err.reason === "INVALID_CURSOR" || err.reason.startsWith("CURSOR_"))) token = "";
         if (err instanceof CallError && err.reason === "INVALID_FIELD") return this.show({ problem: err.message });
       }
-      const { connection } = this.inbox.get();
+      const connection = shownConnection.get();
       this.show({ connection: typeof connection === "object" ? connection : { since: Date.now() } });
       await pause(retryAfter[Math.min(failures++, retryAfter.length - 1)]!, signal);
     }
@@ -189,16 +193,27 @@ export class Questions {
     this.show({ counts: { ...(all !== undefined && { all }), ...(mine !== undefined && { mine }) } });
   }
 
+  /** Shows what has changed soon: of many changes the list is ordered once. */
   private show(change: Partial<Inbox> = {}): void {
     if (change.connection) shownConnection.set(change.connection);
+    this.unshown = { ...this.unshown, ...change };
+    this.showTimer ??= setTimeout(() => {
+      this.showTimer = undefined;
+      this.showNow();
+    }, showEvery);
+  }
+
+  private showNow(): void {
     const now = Date.now();
     const sections: Record<Section, Interrupt[]> = { mine: [], others: [] };
     for (const q of this.open.values()) sections[isFor(q, this.caller, now) ? "mine" : "others"].push(q);
     sections.mine.sort(compareQuestions);
     sections.others.sort(compareQuestions);
     const hasMore = (section: Section): boolean => this.open.size < maxLoaded && this.sources.some((s) => s.section === section && !s.isDone);
+    const { unshown } = this;
+    this.unshown = {};
     this.inbox.set({
-      ...this.inbox.get(), sections, leaving: new Map(this.leaving), hasMore: { mine: hasMore("mine"), others: hasMore("others") }, ...change,
+      ...this.inbox.get(), sections, leaving: new Map(this.leaving), hasMore: { mine: hasMore("mine"), others: hasMore("others") }, ...unshown,
     });
   }
 }
