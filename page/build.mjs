@@ -13,7 +13,7 @@ const out = process.argv[2] ?? "dist";
 const assets = join(out, "assets");
 
 // The most bytes after gzip, by what is loaded.
-const budgets = { first: 30 << 10, style: 7 << 10, screens: 34 << 10 };
+const budgets = { first: 30 << 10, style: 7 << 10, screens: 35 << 10 };
 
 const options = {
   outdir: assets,
