@@ -53,6 +53,18 @@ const lazy = await build({
     }),
   }],
 });
+// What graphd graph draw runs. It is no part of the page, and loaded by no browser.
+await build({
+  entryPoints: ["src/drawing/command.ts"],
+  outfile: join(out, "drawing.js"),
+  bundle: true,
+  format: "iife",
+  globalName: "drawing",
+  minify: true,
+  target: "es2020",
+  logLevel: "warning",
+  legalComments: "none",
+});
 cpSync("src/index.html", join(out, "index.html"));
 cpSync("src/icon.svg", join(assets, "icon.svg"));
 
