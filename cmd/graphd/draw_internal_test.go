@@ -40,6 +40,14 @@ func TestGraphsAreDrawnAsPictures(t *testing.T) {
 	require.Greater(t, decoded.Bounds().Dy(), decoded.Bounds().Dx())
 }
 
+// CI compares the picture of the README in the same way.
+func TestTheReadmeShowsTheGraphOfTheDemo(t *testing.T) {
+	shown, err := os.ReadFile("../../docs/pictures/refund-review.svg")
+	require.NoError(t, err)
+	drawn := commandRunner{}.runCommand(t, "graph", "draw", demoGraph, "-o", "svg")
+	require.Equal(t, string(shown), drawn.out, "run `make drawings`")
+}
+
 func TestAPictureGoesToAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "graph.png")
 	c := commandRunner{isTerminal: true, columns: 80}
