@@ -261,7 +261,7 @@ page-test: $(PAGE) build ## Test the page in Chromium as a whole: each screen in
 	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' PAGE_TESTS=all node --test --test-timeout=600000 --test-concurrency=1 tests/
 
 .PHONY: pictures
-pictures: $(PAGE) build ## Take the pictures of docs/pictures anew, in Chromium; page-smoke and page-test compare them
+pictures: $(PAGE) build drawings ## Take the pictures of docs/pictures anew, in Chromium; page-smoke and page-test compare them
 	@$(CHROMIUM_CHECK)
 	cd page && GRAPHD_BIN='$(CURDIR)/bin/graphd' UPDATE_PICTURES=yes node --test --test-timeout=600000 --test-concurrency=1 tests/pictures.test.mjs
 
@@ -277,11 +277,15 @@ fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the pr
 	$(BUF) format --write proto
 
 .PHONY: generate
-generate: go-generate python-generate cli-reference roles-reference langgraph-names page ## Generate gen/ and the Python stubs from proto/, tables of docs/ from the code, and the page from its sources
+generate: go-generate python-generate cli-reference roles-reference langgraph-names page drawings ## Generate gen/ and the Python stubs from proto/, tables and drawings of docs/ from the code, and the page from its sources
 
 .PHONY: page
 page: $(PAGE) ## Build page/dist, the page that is in the binary, from page/src
 	cd page && node build.mjs
+
+.PHONY: drawings
+drawings: ## Draw the graph of the demo in docs/pictures
+	go run ./cmd/graphd graph draw examples/refund-review/graph.yaml --file docs/pictures/refund-review.svg
 
 .PHONY: go-generate
 go-generate: $(BUF) ## Generate gen/ from proto/
@@ -304,7 +308,7 @@ python-generate: $(GENERATOR)/ok ## Generate the Python stubs from proto/
 	'$(GENERATOR)/bin/python' sdk/python/tools/generate.py
 
 .PHONY: generate-check
-generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) ## Fail if gen/, the Python stubs or page/dist are not what their sources make
+generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) ## Fail if gen/, the Python stubs, page/dist or the drawings of docs/ are not what their sources make
 	@rm -rf .cache/generated && mkdir -p .cache/generated
 	$(BUF) generate --output .cache/generated
 	diff -r gen .cache/generated/gen
@@ -312,6 +316,8 @@ generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) ## Fail if gen/, the Python stubs
 	diff -r --exclude=__pycache__ sdk/python/src/graphd/_gen .cache/generated/_gen
 	cd page && node build.mjs '$(CURDIR)/.cache/generated/page'
 	diff -r page/dist .cache/generated/page
+	go run ./cmd/graphd graph draw examples/refund-review/graph.yaml --file .cache/generated/refund-review.svg
+	diff docs/pictures/refund-review.svg .cache/generated/refund-review.svg
 	@rm -rf .cache/generated
 
 .PHONY: breaking

@@ -13,7 +13,7 @@ const out = process.argv[2] ?? "dist";
 const assets = join(out, "assets");
 
 // The most bytes after gzip, by what is loaded.
-const budgets = { first: 30 << 10, style: 7 << 10, screens: 34 << 10 };
+const budgets = { first: 30 << 10, style: 7 << 10, screens: 35 << 10 };
 
 const options = {
   outdir: assets,
@@ -52,6 +52,18 @@ const lazy = await build({
       return inPage.has(found.path) ? { path: "./page.js", external: true } : undefined;
     }),
   }],
+});
+// What graphd graph draw runs. It is no part of the page, and loaded by no browser.
+await build({
+  entryPoints: ["src/drawing/command.ts"],
+  outfile: join(out, "drawing.js"),
+  bundle: true,
+  format: "iife",
+  globalName: "drawing",
+  minify: true,
+  target: "es2020",
+  logLevel: "warning",
+  legalComments: "none",
 });
 cpSync("src/index.html", join(out, "index.html"));
 cpSync("src/icon.svg", join(assets, "icon.svg"));

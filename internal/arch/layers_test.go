@@ -35,7 +35,7 @@ var (
 
 // Packages that the demo does without.
 var demoOmits = concatLists(driverPackages, []string{
-	"modernc.org/libc", "go.opentelemetry.io/otel/exporters", "github.com/go-jose", "github.com/spf13/cobra", module + "/internal/server",
+	"modernc.org/libc", "go.opentelemetry.io/otel/exporters", "github.com/go-jose", "github.com/spf13/cobra", "github.com/dop251/goja", "golang.org/x/image", module + "/internal/server",
 })
 
 // The layers, from the inside out.
@@ -559,6 +559,10 @@ var layers = []layer{
 	{
 		path: "internal/cli/contexts", neverLinks: driverPackages,
 		mayImport: []string{"internal/cli/client", "internal/cli/exit", "internal/identity/file"},
+	},
+	{
+		path: "internal/cli/drawing", neverLinks: driverPackages,
+		mayImport: []string{"internal/cli/exit", "gen", "internal/visible", "page"},
 	},
 	{
 		path: "internal/cli/keys", neverLinks: driverPackages,

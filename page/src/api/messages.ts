@@ -6,7 +6,7 @@ export type {
   ListTrailResponseJson as ListTrailResponse, RevealInterruptResponseJson as RevealInterruptResponse, AnswerOutcomeJson as AnswerOutcome, LinkJson as Link,
 } from "../../gen/graphd/v1/interrupt_service_pb";
 export type { CallerJson as Caller, ListGraphsResponseJson as ListGraphsResponse, ListWorkersResponseJson as ListWorkersResponse, ServerInfoJson as ServerInfo } from "../../gen/graphd/v1/registry_service_pb";
-export type { GraphJson as Graph, GraphSpecJson as GraphSpec, NodeSpecJson as NodeSpec } from "../../gen/graphd/v1/graph_pb";
+export type { BranchSpecJson as BranchSpec, GraphJson as Graph, GraphSpecJson as GraphSpec, NodeSpecJson as NodeSpec } from "../../gen/graphd/v1/graph_pb";
 export type { StateSnapshotJson as StateSnapshot, ThreadJson as Thread } from "../../gen/graphd/v1/thread_pb";
 export type { ListCheckpointsResponseJson as ListCheckpointsResponse, ListThreadsResponseJson as ListThreadsResponse } from "../../gen/graphd/v1/thread_service_pb";
 export type { EventJson as Event } from "../../gen/graphd/v1/event_pb";

@@ -1,29 +1,35 @@
 // Where nodes and edges are drawn: https://github.com/dagrejs/dagre places them, from top to bottom.
 
-import { graphlib, layout } from "@dagrejs/dagre";
-import type { Diagram, NodeKind } from "./spec";
+import { Graph, layout } from "@dagrejs/dagre";
+import type { Diagram, DiagramEdge, NodeKind } from "./spec";
+import { cutToWidth, widthOf } from "./width";
 
 export interface Point {
   x: number;
   y: number;
 }
 
-export interface DrawnNode extends Point {
-  name: string;
-  /** The name, cut to the width of the node. */
-  label: string;
-  kind: NodeKind;
+/** A rectangle around its centre. */
+export interface Place extends Point {
   width: number;
   height: number;
+}
+
+export interface DrawnNode extends Place {
+  name: string;
+  /** The name as it is shown, cut to the width of the node. */
+  label: string;
+  kind: NodeKind;
 }
 
 export interface DrawnEdge {
   from: string;
   to: string;
+  /** The label as it is shown, cut. */
   label: string;
   isConditional: boolean;
   points: readonly Point[];
-  labelAt: (Point & { width: number; height: number }) | undefined;
+  labelAt: Place | undefined;
 }
 
 export interface Drawing {
@@ -31,55 +37,108 @@ export interface Drawing {
   height: number;
   nodes: readonly DrawnNode[];
   edges: readonly DrawnEdge[];
+  /** The bars in which the edges of a join meet before they go on to its target. */
+  joins: readonly Place[];
 }
 
 const nodeSize = { width: 158, height: 42 };
 const pillSize = { width: 58, height: 26 };
-const letterWidth = 7.2;
-const labelLetterWidth = 6.2;
-const besideName = 50; // the icon and the margins
-const longestName = 30;
+const joinSize = { width: 46, height: 5 };
+const labelHeight = 16;
+const fontSize = { name: 12, label: 11 };
+const longest = { name: 250, label: 230 };
+const besideName = 52; // the icon and the margins
+const loopWidth = 16;
+const noSize = { width: 0, height: 0 };
+const margin = 8;
 
-/** Places the nodes and edges of a diagram. */
-export function layoutDiagram(diagram: Diagram): Drawing {
-  const g = new graphlib.Graph({ multigraph: false });
-  g.setGraph({ rankdir: "TB", nodesep: 34, ranksep: 44, marginx: 8, marginy: 8 });
-  g.setDefaultEdgeLabel(() => ({}));
-  const labels = new Map<string, string>();
-  for (const n of diagram.nodes) {
-    const label = cut(n.name);
-    labels.set(n.name, label);
+/**
+ * Places the nodes and edges of a diagram. The same diagram has the same drawing.
+ * @param show makes a text one that can be shown
+ */
+export function layoutDiagram(diagram: Diagram, show: (text: string) => string = (text) => text): Drawing {
+  // Nodes have numbers here, so that no name is that of a property of all objects.
+  const g = new Graph({ multigraph: true });
+  g.setGraph({ rankdir: "TB", nodesep: 34, ranksep: 44, marginx: margin, marginy: margin });
+  const ids = new Map<string, string>();
+  const labels = diagram.nodes.map((n) => cutToWidth(show(n.name), longest.name / fontSize.name));
+  diagram.nodes.forEach((n, i) => {
+    ids.set(n.name, `n${i}`);
     const isPill = n.kind === "start" || n.kind === "end";
-    g.setNode(n.name, isPill ? { ...pillSize } : { width: Math.max(nodeSize.width, [...label].length * letterWidth + besideName), height: nodeSize.height });
-  }
-  for (const e of diagram.edges) {
-    const width = e.label ? [...e.label].length * labelLetterWidth + 12 : 0;
-    g.setEdge(e.from, e.to, { width, height: e.label ? 16 : 0, labelpos: "c" });
-  }
+    g.setNode(`n${i}`, isPill ? { ...pillSize } : { ...nodeSize, width: Math.max(nodeSize.width, Math.ceil(widthOf(labels[i]!) * fontSize.name) + besideName) });
+  });
+  const edges = diagram.edges.filter((e) => ids.has(e.from) && ids.has(e.to));
+  const placed = edges.map((e, i) => placeEdge(g, e, i, ids.get(e.from)!, ids.get(e.to)!, show));
   layout(g);
-  const size = g.graph() as { width?: number; height?: number };
-  return {
-    width: Math.ceil(size.width ?? 0),
-    height: Math.ceil(size.height ?? 0),
-    nodes: diagram.nodes.map((n) => {
-      const { x, y, width, height } = g.node(n.name) as DrawnNode;
-      return { name: n.name, label: labels.get(n.name)!, kind: n.kind, x, y, width, height };
-    }),
-    edges: diagram.edges.map((e) => {
-      const { points: placed, x, y, width, height } = g.edge(e.from, e.to) as { points: Point[]; x?: number; y?: number; width: number; height: number };
-      const points = e.from === e.to ? loopPoints(g.node(e.from) as DrawnNode) : placed.map((p) => ({ x: p.x, y: p.y }));
-      return { ...e, points, labelAt: e.label && x !== undefined && y !== undefined ? { x, y, width, height } : undefined };
-    }),
+  const drawn = {
+    nodes: diagram.nodes.map((n, i) => ({ name: n.name, label: labels[i]!, kind: n.kind, ...placeOf(g.node(`n${i}`) as Place) })),
+    edges: placed.map((read) => read()),
+    joins: g.nodes().filter((id) => id.startsWith("j")).map((id) => placeOf(g.node(id) as Place)),
+  };
+  return { ...sizeOf(drawn), ...drawn };
+}
+
+/** Returns how far everything reaches. dagre has room for loops that are drawn smaller. */
+function sizeOf({ nodes, edges }: Pick<Drawing, "nodes" | "edges">): { width: number; height: number } {
+  let [width, height] = [0, 0];
+  const reach = (p: Point, more: { width: number; height: number }): void => {
+    width = Math.max(width, p.x + more.width / 2);
+    height = Math.max(height, p.y + more.height / 2);
+  };
+  for (const n of nodes) reach(n, n);
+  for (const e of edges) {
+    if (e.labelAt) reach(e.labelAt, e.labelAt);
+    for (const p of e.points) reach(p, noSize);
+  }
+  return { width: Math.ceil(width + margin), height: Math.ceil(height + margin) };
+}
+
+/** Gives an edge to the graph, and returns what reads where it was placed. */
+function placeEdge(g: Graph, e: DiagramEdge, i: number, from: string, to: string, show: (text: string) => string): () => DrawnEdge {
+  const { join, ...edge } = e;
+  if (join !== undefined) {
+    const bar = `j${join}`;
+    if (!g.hasNode(bar)) {
+      g.setNode(bar, { ...joinSize });
+      g.setEdge(bar, to, { ...noSize }, "join");
+    }
+    g.setEdge(from, bar, { ...noSize, weight: 2 }, "join");
+    return () => ({ ...edge, points: joinPoints(pointsOf(g, from, bar, "join"), g.node(bar) as Place, pointsOf(g, bar, to, "join")), labelAt: undefined });
+  }
+  const label = cutToWidth(show(e.label), longest.label / fontSize.label);
+  const size = label ? { width: Math.ceil(widthOf(label) * fontSize.label) + 12, height: labelHeight } : from === to ? { width: loopWidth, height: 0 } : noSize;
+  g.setEdge(from, to, { ...size, labelpos: "c" }, `e${i}`);
+  return () => {
+    const at = g.edge(from, to, `e${i}`) as Place;
+    const points = pointsOf(g, from, to, `e${i}`);
+    return { ...edge, label, points: from === to ? loopPoints(g.node(from) as Place, at) : label ? pointsThrough(points, at) : points, labelAt: label ? placeOf(at) : undefined };
   };
 }
 
-/** Returns the points of an edge from a node to itself, on its right, where the layout leaves room for it. */
-function loopPoints({ x, y, width }: DrawnNode): Point[] {
-  const side = x + width / 2;
-  return [{ x: side, y: y - 9 }, { x: side + 24, y: y - 16 }, { x: side + 24, y: y + 16 }, { x: side, y: y + 9 }];
+/** Returns the points of an edge that goes through the bar of a join. */
+function joinPoints(before: readonly Point[], bar: Place, after: readonly Point[]): Point[] {
+  const above = { x: bar.x, y: bar.y - 2 * bar.height };
+  return [...before.slice(0, -1), above, { x: bar.x, y: bar.y }, ...after.slice(1)];
 }
 
-function cut(name: string): string {
-  const letters = [...name];
-  return letters.length <= longestName ? name : letters.slice(0, longestName - 1).join("") + "…";
+/** Returns the points of an edge from a node to itself: up to its label, or to the middle of the place that it has. */
+function loopPoints(node: Place, label: Place): Point[] {
+  const side = node.x + node.width / 2;
+  const out = Math.max(side + loopWidth, label.x - label.width / 2 + 4);
+  const up = node.height / 4;
+  const at = (x: number, y: number): Point => ({ x, y: node.y + y });
+  return [at(side, -up), at(out, -2 * up), at(out, 0), at(out, 2 * up), at(side, up)];
+}
+
+/** Returns the points of an edge that goes through its label: pathOf goes to a point that is there twice. */
+function pointsThrough(points: readonly Point[], label: Point): Point[] {
+  return points.flatMap((p, i) => (i > 0 && i < points.length - 1 && Math.hypot(p.x - label.x, p.y - label.y) < 1 ? [p, p] : [p]));
+}
+
+function pointsOf(g: Graph, from: string, to: string, name: string): Point[] {
+  return (g.edge(from, to, name) as { points: Point[] }).points.map(({ x, y }) => ({ x, y }));
+}
+
+function placeOf({ x, y, width, height }: Place): Place {
+  return { x, y, width, height };
 }

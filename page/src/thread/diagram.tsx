@@ -3,16 +3,15 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { GraphSpec } from "../api/messages";
+import { iconOf } from "../drawing/icons";
 import type { Drawing, DrawnNode } from "../drawing/layout";
 import { pathOf } from "../drawing/path";
 import { readDiagram } from "../drawing/spec";
 import { plainText } from "../text/marks";
 import { formatSpan } from "../text/time";
-import { iconPath, type IconName } from "../ui/icons";
 import { edgeKey, type NodeState, type Progress } from "./history";
 
 const words: Record<NodeState, string> = { idle: "not reached", due: "is next", runs: "runs", waits: "waits for people", failed: "failed", done: "done" };
-const icons: Record<string, IconName> = { ask: "ask", remote: "remote", expr: "code", function: "code", graph: "graph" };
 const marks: Partial<Record<NodeState, string>> = { done: "M4 8.5l2.5 2.5L12 5.5", failed: "M4.5 4.5l7 7M11.5 4.5l-7 7", waits: "M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11M8 5v3.2l2 1.3", runs: "M5.5 4v8l6-4z" };
 
 interface Props {
@@ -26,7 +25,7 @@ interface Props {
 export function Diagram({ spec, progress, durations, picked, pick }: Props): ComponentChildren {
   const [drawing, setDrawing] = useState<Drawing | undefined>(undefined);
   useEffect(() => {
-    void import("../drawing/layout").then(({ layoutDiagram }) => setDrawing(layoutDiagram(readDiagram(spec))));
+    void import("../drawing/layout").then(({ layoutDiagram }) => setDrawing(layoutDiagram(readDiagram(spec), plainText)));
   }, [spec]);
   if (!drawing) return null;
   return (
@@ -44,12 +43,13 @@ export function Diagram({ spec, progress, durations, picked, pick }: Props): Com
             {e.label && e.labelAt && (
               <>
                 <rect x={e.labelAt.x - e.labelAt.width / 2} y={e.labelAt.y - 8} width={e.labelAt.width} height={16} rx={4} />
-                <text x={e.labelAt.x} y={e.labelAt.y + 3.5}>{plainText(e.label)}</text>
+                <text x={e.labelAt.x} y={e.labelAt.y + 3.5}>{e.label}</text>
               </>
             )}
           </g>
         );
       })}
+      {drawing.joins.map((j) => <rect class="join" x={j.x - j.width / 2} y={j.y - j.height / 2} width={j.width} height={j.height} rx={j.height / 2} />)}
       {drawing.nodes.map((n) => (
         <NodeView node={n} state={progress?.nodes.get(n.name)?.state ?? "idle"} runs={progress?.nodes.get(n.name)?.runs ?? 0} isStatic={!progress} duration={durations?.get(n.name)} isPicked={picked === n.name} pick={pick} />
       ))}
@@ -78,7 +78,7 @@ function NodeView({ node: n, state, runs, isStatic, duration, isPicked, pick }: 
       </g>
     );
   }
-  const name = plainText(n.label ?? n.name);
+  const name = n.label;
   const below = state === "waits" ? "waits" : state === "runs" ? "runs" : state === "failed" ? "failed" : duration !== undefined && duration >= 1 && state === "done" ? formatSpan(duration) : "";
   const times = runs > 1 ? `${runs}×` : "";
   const sub = isStatic ? "" : [times, below].filter(Boolean).join(" · ");
@@ -94,7 +94,7 @@ function NodeView({ node: n, state, runs, isStatic, duration, isPicked, pick }: 
     <g class={`node ${shown}${isPicked ? " picked" : ""}`} transform={place} {...act} aria-label={`${name}${isStatic ? "" : `${sub ? " " + sub : ""}, ${words[state]}`}`}>
       <rect width={n.width} height={n.height} rx={9} />
       <path class="side" d={`M9,0 H4.5 V${n.height} H9 A9,9 0 0 1 0,${n.height - 9} V9 A9,9 0 0 1 9,0Z`} />
-      <path class="icon-of" transform="translate(13,13)" d={iconPath(icons[n.kind] ?? "code")} />
+      <path class="icon-of" transform="translate(13,13)" d={iconOf(n.kind)} />
       <text class="name" x={36} y={sub ? 18 : 25} aria-hidden="true">{name}{sub && <><tspan font-size="0"> </tspan><tspan class="sub" x={36} y={32}>{sub}</tspan></>}</text>
       {!isStatic && marks[state] && <path class="mark-of" transform={`translate(${n.width - 22},4) scale(.8)`} d={marks[state]!} />}
     </g>

@@ -1,8 +1,10 @@
 // Icons, drawn in a square of 16.
 
 import type { ComponentChildren } from "preact";
+import { nodeIcons } from "../drawing/icons";
 
 const paths = {
+  ...nodeIcons,
   inbox: "M2.5 9.5h3l1 2h3l1-2h3M2.5 9.5 4 3.5h8l1.5 6v3h-11z",
   threads: "M3 4h10M3 8h7M3 12h9",
   graphs: "M2.5 2.5h4v4h-4zM9.5 9.5h4v4h-4zM4.5 6.5v5h5",
@@ -13,9 +15,6 @@ const paths = {
   group: "M6 8a2.3 2.3 0 1 0 0-4.6A2.3 2.3 0 0 0 6 8M1.5 13c.3-2.3 2-3.5 4.5-3.5s4.2 1.2 4.5 3.5M10.5 3.6a2.3 2.3 0 0 1 0 4.3M12.3 9.9c1.3.5 2 1.6 2.2 3.1",
   clock: "M8 2.2a5.8 5.8 0 1 1 0 11.6 5.8 5.8 0 0 1 0-11.600M8 5v3.200l2 1.3",
   link: "M6.5 9.5 9.5 6.500M7 4.500l1.5-1.500a3 3 0 0 1 4.3 4.300L11.3 8.800M9 11.5 7.5 13a3 3 0 0 1-4.3-4.300L4.7 7.2",
-  ask: "M5.3 5.800A2.8 2.8 0 0 1 8 3.400c1.7 0 2.9 1.1 2.9 2.500C10.9 8 8 8 8 10M8 12.600v.1",
-  code: "M5.5 4 2 8l3.5 4M10.5 4 14 8l-3.5 4",
-  remote: "M2.5 8h10.500M9 4l4 4-4 4",
   fork: "M4 3v6a3 3 0 0 0 3 3h5M9.5 9.5 12 12l-2.5 2.5",
   again: "M13 8a5 5 0 1 1-1.6-3.700M13 2.500v2.800h-2.8",
   stop: "M4 4h8v8H4z",
@@ -24,7 +23,6 @@ const paths = {
   check: "m3.5 8.5 3 3 6-7",
   warn: "M8 2.5 14.5 13.500h-13zM8 6.500v3.200M8 11.600v.1",
   play: "M5 3.500v9l7.5-4.500z",
-  graph: "M3 3h4v4H3zM9 9h4v4H9zM7 5h4v4",
   comment: "M2.5 3h11v8H7l-3 2.500V11H2.500z",
   eye: "M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8M8 6.200a1.8 1.8 0 1 1 0 3.6 1.8 1.8 0 0 1 0-3.6",
 } as const;
@@ -38,11 +36,6 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }): Co
       <path d={paths[name]} />
     </svg>
   );
-}
-
-/** Returns the path of an icon, for drawings. */
-export function iconPath(name: IconName): string {
-  return paths[name];
 }
 
 /** Shows the sign of graphd. */
