@@ -30,13 +30,14 @@ export const people = {
 
 /** A server with the graphs of a test, and people who call it by keys. */
 export class Server {
-  static async start({ store = "memory", options = [], knowsCallers = true, people: known = people } = {}) {
+  static async start({ store = "memory", options = [], knowsCallers = true, people: known = people, graphs = [] } = {}) {
     const s = new Server();
     s.folder = mkdtempSync(join(tmpdir(), "graphd-page-"));
     s.tokens = {};
     if (knowsCallers) for (const [name, groups] of Object.entries(known)) s.tokens[name] = s.#makeKey(name, groups);
     if (store === "redis") s.redis = await startRedis(s.folder);
     s.store = { memory: "memory", sqlite: "sqlite:" + join(s.folder, "page.db"), redis: s.redis?.url }[store];
+    s.graphs = graphs;
     s.options = [...options, ...(knowsCallers ? ["--api-keys", join(s.folder, "keys.yaml")] : [])];
     await s.serve();
     return s;
@@ -49,8 +50,8 @@ export class Server {
 
   /** Starts the process, on the same addresses when it ran before. */
   async serve() {
-    const withPeople = [join(here, "people-graphs"), join(root, "examples", "expense")]; // a server that knows no callers keeps no policy
-    const folders = [join(here, "graphs"), join(root, "examples", "refund-review"), ...(Object.keys(this.tokens).length > 0 ? withPeople : [])].flatMap((f) => ["--graphs", f]);
+    const withPeople = Object.keys(this.tokens).length > 0 ? [join(root, "examples", "expense")] : []; // a server that knows no callers keeps no policy
+    const folders = [join(here, "graphs"), join(root, "examples", "refund-review"), ...withPeople, ...this.graphs.map((name) => join(here, name))].flatMap((f) => ["--graphs", f]);
     const listen = ["--listen", this.grpc ?? "127.0.0.1:0", "--http", this.address ?? "127.0.0.1:0"];
     this.process = spawn(graphd, ["serve", "--store", this.store, ...listen, ...folders, ...this.options], { stdio: ["ignore", "ignore", "pipe"] });
     const log = [];

@@ -22,7 +22,7 @@ describe("pictures", () => {
   // Minutes since threads asked.
   const ages = { "ticket-8841": 12.4, "ticket-8839": 17.4, "ticket-8837": 5.4, "ticket-8830": 21.4, "hotel-77": 190.4, "laptop-12": 35.4, "train-9": 8.4 };
   before(async () => {
-    server = await Server.start({ people: { ana: ["support-leads", "team-leads"], ben: ["support-leads"], dora: ["support-leads"], chen: [] } });
+    server = await Server.start({ people: { ana: ["support-leads", "team-leads"], ben: ["support-leads"], dora: ["support-leads"], chen: [] }, graphs: ["people-graphs"] });
     const refund = (thread, title, amount) => server.ask("chen", "refunds", thread, { case: { title, text, order: thread, facts: { ...customer, amount } } });
     const big = await refund("ticket-8841", "Refund 1,240.00 EUR for order 8841?", "1,240.00 EUR");
     await server.call("dora", "InterruptService/ClaimInterrupt", { threadId: big.threadId, interruptId: big.interruptId });
