@@ -11,6 +11,8 @@ COPY graph graph
 COPY cmd cmd
 COPY gen gen
 COPY internal internal
+COPY page/page.go page/page.go
+COPY page/dist page/dist
 COPY examples examples
 
 ARG TARGETOS
