@@ -91,10 +91,7 @@ func (d *drawCommand) writePicture(ctx context.Context, s *cli.Session, g *graph
 	if picture.Lacking != "" {
 		s.PrintNote("note: a PNG has no letters like %s, and shows boxes; -o svg has them", picture.Lacking)
 	}
-	return d.writeTo(s, func() error {
-		_, err := s.Out.Write(picture.Data)
-		return err
-	})
+	return d.writeTo(s, func() error { return output.WriteBytes(s.Out, picture.Data) })
 }
 
 // writeTo has write write to the file of --file, if there is one.

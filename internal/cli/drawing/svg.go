@@ -58,17 +58,18 @@ type svgWriter struct {
 }
 
 func (w *svgWriter) write(format string, args ...any) {
-	fmt.Fprintf(&w.text, format+"\n", args...)
+	b := &w.text
+	fmt.Fprintf(b, format+"\n", args...)
 }
 
 // writeDarkColours replaces the light colours where the reader prefers dark ones. Programs that know
 // no style show the light ones.
 func (w *svgWriter) writeDarkColours() {
-	var rules strings.Builder
+	var b strings.Builder
 	for _, r := range []role{ground, panel, stroke, name, note, accent} {
-		fmt.Fprintf(&rules, ".f-%[1]s{fill:%[2]s}.s-%[1]s{stroke:%[2]s}", r, formatColour(r.colour().dark))
+		fmt.Fprintf(&b, ".f-%[1]s{fill:%[2]s}.s-%[1]s{stroke:%[2]s}", r, formatColour(r.colour().dark))
 	}
-	w.write(`<style>@media (prefers-color-scheme:dark){%s}</style>`, rules.String())
+	w.write(`<style>@media (prefers-color-scheme:dark){%s}</style>`, b.String())
 }
 
 // paintBox writes a rectangle.

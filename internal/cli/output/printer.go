@@ -122,6 +122,12 @@ func WriteDocument(w io.Writer, document string) error {
 	return err
 }
 
+// WriteBytes writes what is not for a terminal, like a picture. Errors: those of w.
+func WriteBytes(w io.Writer, data []byte) error {
+	_, err := w.Write(data)
+	return err
+}
+
 // WriteJSON writes JSON text and ends the line. Characters that a terminal
 // interprets or hides are escaped. Errors: those of w.
 func WriteJSON(w io.Writer, document []byte) error {
