@@ -75,7 +75,7 @@ func TestADemoOnThePageEndsWithCtrlC(t *testing.T) {
 
 	opened := &openedPages{}
 	c := commandRunner{isErrTerminal: true, openBrowser: opened.openBrowser, demoLinger: time.Hour}
-	demo = c.launchCommand(t, "demo", "--page", "--request", "When do you open?") // nobody is asked
+	demo = c.launchCommand(t, "demo", "--page", "--request", "When do you open?") // no person is asked
 	demo.out.waitForMatch(t, regexp.MustCompile(`the demo ends in 1h0m0s, Ctrl-C ends it at once\n`))
 	thread := demo.out.waitForMatch(t, regexp.MustCompile(`the page shows it: (http://127\.0\.0\.1:\d+/threads/demo-\S+)\n`))
 	demo.interrupt()

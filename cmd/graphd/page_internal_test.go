@@ -167,7 +167,7 @@ func TestDevServesThePageWhereAnOptionSays(t *testing.T) {
 	require.NotContains(t, dev.complaints.String(), "the page")
 }
 
-// Other machines reach the page over TLS and with a token. The link with it is opened by nobody but
+// Other machines reach the page over TLS and with a token. The link with it is opened only by
 // the person, because other users of the machine can read with what a process was started.
 func TestDevForOtherBrowsersIsSecure(t *testing.T) {
 	t.Chdir(t.TempDir())

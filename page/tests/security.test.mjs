@@ -25,14 +25,14 @@ describe("other sites", () => {
   });
 
   check("can't frame it", async () => {
-    const page = await openPage(server, "nobody");
+    const page = await openPage(server, "stranger");
     await page.goto(evilUrl + "/frame");
     await page.waitForTimeout(500);
     assert.ok(!page.frames().some((f) => f.url().startsWith(server.url)), page.frames().map((f) => f.url()).join());
   });
 
   check("can't call the server, and can't read what it says", async () => {
-    const page = await openPage(server, "nobody");
+    const page = await openPage(server, "stranger");
     await page.goto(evilUrl);
     const outcome = await page.evaluate(async (url) => {
       const call = (init) => fetch(url + "/graphd.v1.RegistryService/ListGraphs", { method: "POST", body: "{}", ...init }).then((r) => "status " + r.status, (e) => e.name);
@@ -41,7 +41,7 @@ describe("other sites", () => {
     assert.deepEqual(outcome, ["TypeError", "TypeError", "status 0"]);
     await Promise.all([page.waitForNavigation(), page.evaluate(() => document.forms[0].submit())]);
     assert.match(await page.textContent("body"), /ORIGIN_REFUSED/);
-    const { threads } = await server.call("nobody", "ThreadService/ListThreads", {});
+    const { threads } = await server.call("stranger", "ThreadService/ListThreads", {});
     assert.equal(threads, undefined);
   });
 
@@ -56,7 +56,7 @@ describe("other sites", () => {
   });
 
   check("get nothing of the page's: it has no script but its own", async () => {
-    const page = await openPage(server, "nobody");
+    const page = await openPage(server, "stranger");
     await page.getByText("Nothing to answer").waitFor();
     const blocked = await page.evaluate(async () => {
       const violations = [];

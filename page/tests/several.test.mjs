@@ -86,7 +86,7 @@ describe("several questions", () => {
   });
 
   check("who is not known signs in, and what was typed is there", async () => {
-    const page = await openPage(server, "nobody");
+    const page = await openPage(server, "stranger");
     await page.getByRole("dialog", { name: "Sign in" }).waitFor();
     await page.getByLabel("Token").fill("wrong");
     await page.getByRole("button", { name: "Sign in" }).click();

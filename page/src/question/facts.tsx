@@ -11,7 +11,7 @@ const mostItems = 200;
 
 interface Props {
   value: Json;
-  /** Shows the secret part at a pointer; undefined when nobody can. */
+  /** Shows the secret part at a pointer; undefined when the caller can’t. */
   reveal?: ((pointer: string) => void) | undefined;
 }
 
