@@ -34,7 +34,7 @@ letters. A PNG has the letters of Latin, Greek and Cyrillic.`,
   graphd graph draw refund-review.yaml --file refund-review.svg
   graphd graph draw refund-review -o png --theme dark > refund-review.png`,
 		Args: exactArgs("NAME or FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return d.drawGraph(cmd, args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&d.format, "output", "o", string(output.Text), "text (Mermaid), svg, png, or json and jsonl with the Mermaid in it")
@@ -50,7 +50,7 @@ type drawCommand struct {
 	format, file, theme string
 }
 
-func (d *drawCommand) run(cmd *cobra.Command, name string) error {
+func (d *drawCommand) drawGraph(cmd *cobra.Command, name string) error {
 	if ending := strings.TrimPrefix(filepath.Ext(d.file), "."); drawing.IsFormat(ending) && !cmd.Flags().Changed("output") {
 		d.format = ending
 	}

@@ -38,7 +38,7 @@ func (s *Session) RunDemoOnPage(ctx context.Context, o DemoOptions, page DemoPag
 	if err := d.printOutcome(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	d.linger(ctx)
+	d.waitForReader(ctx)
 	if err := d.WriteError(); err != nil {
 		return err
 	}
@@ -159,8 +159,8 @@ func (d *pageDemo) addressOf(path ...string) string {
 	return address.String()
 }
 
-// linger keeps the server until the page has shown the end, or the person has seen enough.
-func (d *pageDemo) linger(ctx context.Context) {
+// waitForReader keeps the server until the page has shown the end, or the person has seen enough.
+func (d *pageDemo) waitForReader(ctx context.Context) {
 	address := d.addressOf("threads", d.options.Thread)
 	d.PrintLine("")
 	d.PrintLine("the page shows it: %s", address)

@@ -165,7 +165,7 @@ export async function openPage(server, who, path = "/inbox", { theme = "light", 
   page.on("console", (m) => m.type() === "error" && !/Failed to load resource|ERR_/.test(m.text()) && page.problems.push(m.text()));
   page.on("request", (r) => !r.url().startsWith(server.url) && !r.url().startsWith("data:") && page.problems.push("a request to " + r.url()));
   if (withoutStreams) await page.route("**/*InterruptService/WatchInterrupts", (route) => route.abort());
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   const token = server.tokens[who];
   await page.goto(server.url + path + (token ? "#t=" + token : ""));
   if (prepare) {

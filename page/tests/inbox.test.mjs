@@ -19,8 +19,7 @@ for (const store of ["memory", "sqlite", "redis"]) {
       await page.getByRole("option", { name: /hotel/ }).waitFor();
       await page.getByRole("option", { name: /hotel/ }).click();
       await page.getByRole("heading", { name: /hotel/ }).waitFor();
-      await server.answer("tom", train, { decision: "approved" });
-      await page.getByText("Tom: approved").waitFor();
+      await Promise.all([page.getByText("Tom: approved").waitFor(), server.answer("tom", train, { decision: "approved" })]); // it is shown for two seconds
       await page.getByRole("option", { name: /train/ }).waitFor({ state: "detached" });
       await page.getByRole("option", { selected: true, name: /hotel/ }).waitFor();
       await page.getByRole("heading", { level: 1, name: /hotel/ }).waitFor();

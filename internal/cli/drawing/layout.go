@@ -69,11 +69,11 @@ func LayoutGraph(ctx context.Context, spec *graphdv1.GraphSpec, limits Limits) (
 	}
 	vm := goja.New()
 	vm.SetMaxCallStackSize(limits.Calls)
-	stop := limits.watch(ctx, vm)
+	stop := limits.interruptAtLimits(ctx, vm)
 	answer, err := callDraw(vm, string(text))
 	stop()
 	if err != nil {
-		return nil, limits.explain(ctx, err, len(spec.GetNodes()))
+		return nil, limits.explainInterrupt(ctx, err, len(spec.GetNodes()))
 	}
 	d := &Drawing{}
 	if err := json.NewDecoder(strings.NewReader(answer)).Decode(d); err != nil {

@@ -35,9 +35,9 @@ func (e *LimitError) Error() string {
 // checkInterval is how often the memory is looked at.
 const checkInterval = 20 * time.Millisecond
 
-// watch interrupts the script when it has reached a limit, or when the context ends, until stop is
+// interruptAtLimits interrupts the script when it has reached a limit, or when the context ends, until stop is
 // called.
-func (l Limits) watch(ctx context.Context, vm *goja.Runtime) (stop func()) {
+func (l Limits) interruptAtLimits(ctx context.Context, vm *goja.Runtime) (stop func()) {
 	ctx, cancel := context.WithTimeout(ctx, l.Time)
 	most := heapSize() + l.Memory
 	ended := make(chan struct{})
@@ -64,8 +64,8 @@ func (l Limits) watch(ctx context.Context, vm *goja.Runtime) (stop func()) {
 	}
 }
 
-// explain returns the error of a script that has failed.
-func (l Limits) explain(ctx context.Context, err error, nodes int) error {
+// explainInterrupt returns the error of a script that has failed.
+func (l Limits) explainInterrupt(ctx context.Context, err error, nodes int) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

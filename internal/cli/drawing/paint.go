@@ -55,8 +55,8 @@ const (
 	nameDescent  = 4.2
 )
 
-// paint paints the drawing, edges first.
-func (d *Drawing) paint(c canvas) {
+// paintAll paints the drawing, edges first.
+func (d *Drawing) paintAll(c canvas) {
 	for i := range d.Edges {
 		d.Edges[i].paintLine(c)
 	}
@@ -67,7 +67,7 @@ func (d *Drawing) paint(c canvas) {
 		c.paintBox(box{Place: j, radius: j.Height / 2, fill: stroke})
 	}
 	for i := range d.Nodes {
-		d.Nodes[i].paint(c)
+		d.Nodes[i].paintNode(c)
 	}
 }
 
@@ -86,8 +86,8 @@ func (e *Edge) paintLabel(c canvas) {
 	c.paintText(text{text: e.Label, x: e.LabelAt.X, y: e.LabelAt.Y + labelDescent, centered: true, size: labelSize, color: note})
 }
 
-func (n *Node) paint(c canvas) {
-	b := box{Place: n.Place, radius: nodeRadius, fill: panel, border: stroke, width: borderWidth, title: n.title()}
+func (n *Node) paintNode(c canvas) {
+	b := box{Place: n.Place, radius: nodeRadius, fill: panel, border: stroke, width: borderWidth, title: n.nameTitle()}
 	switch n.Kind {
 	case kindStart, kindEnd:
 		b.radius = n.Height / 2
@@ -106,8 +106,8 @@ func (n *Node) paint(c canvas) {
 	c.paintText(text{text: n.Label, x: left + nameX, y: n.Y + nameDescent, bold: true, size: nameSize, color: name})
 }
 
-// title returns the whole name of the node.
-func (n *Node) title() string {
+// nameTitle returns the whole name of the node.
+func (n *Node) nameTitle() string {
 	if n.Kind == kindStart || n.Kind == kindEnd {
 		return n.Kind
 	}

@@ -42,7 +42,7 @@ func (d *Drawing) EncodePNG(ctx context.Context, theme Theme) (encoded []byte, l
 	}
 	r := &raster{ctx: ctx, theme: theme, image: image.NewRGBA(image.Rect(0, 0, width, height)), fonts: fonts}
 	r.paintBox(box{Place: Place{d.Width / 2, d.Height / 2, d.Width, d.Height}, radius: nodeRadius, fill: ground})
-	d.paint(r)
+	d.paintAll(r)
 	if err := cmp.Or(ctx.Err(), r.err); err != nil {
 		return nil, "", err
 	}
@@ -65,20 +65,20 @@ type raster struct {
 // paintBox paints a rectangle, its border half inside and half outside.
 func (r *raster) paintBox(b box) {
 	if b.border != "" {
-		r.fill([][]point{makeRoundRectangle(b.Place, b.radius, b.width/2)}, b.border)
+		r.fillPolygons([][]point{makeRoundRectangle(b.Place, b.radius, b.width/2)}, b.border)
 	}
 	inset := 0.0
 	if b.border != "" {
 		inset = -b.width / 2
 	}
-	r.fill([][]point{makeRoundRectangle(b.Place, b.radius, inset)}, b.fill)
+	r.fillPolygons([][]point{makeRoundRectangle(b.Place, b.radius, inset)}, b.fill)
 }
 
 // paintShape paints a path.
 func (r *raster) paintShape(s shape) {
 	lines := flattenPath(parsePath(s.path), point{s.dx, s.dy})
 	if s.fill != "" {
-		r.fill(lines, s.fill)
+		r.fillPolygons(lines, s.fill)
 	}
 	if s.line == "" {
 		return
@@ -87,12 +87,12 @@ func (r *raster) paintShape(s shape) {
 		lines = dashLines(lines)
 	}
 	for _, line := range lines {
-		r.fill(outlineLine(line, s.width), s.line)
+		r.fillPolygons(outlineLine(line, s.width), s.line)
 	}
 }
 
-// fill fills polygons, which go round in the same direction where they overlap.
-func (r *raster) fill(polygons [][]point, with role) {
+// fillPolygons fills polygons, which go round in the same direction where they overlap.
+func (r *raster) fillPolygons(polygons [][]point, with role) {
 	if r.ctx.Err() != nil {
 		return
 	}
@@ -120,7 +120,7 @@ func (r *raster) fill(polygons [][]point, with role) {
 }
 
 func (r *raster) colourOf(with role) color.RGBA {
-	c := with.colour().in(r.theme)
+	c := with.findColour().in(r.theme)
 	return color.RGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 0xff}
 }
 

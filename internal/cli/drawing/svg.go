@@ -16,25 +16,25 @@ const fontFamily = "ui-sans-serif, system-ui, sans-serif"
 // that.
 func (d *Drawing) EncodeSVG(graph string, theme Theme) []byte {
 	w := &svgWriter{theme: theme}
-	w.write("<svg%s>", formatAttribute("xmlns", "http://www.w3.org/2000/svg")+formatMeasure("width", d.Width)+formatMeasure("height", d.Height)+
+	w.writeElement("<svg%s>", formatAttribute("xmlns", "http://www.w3.org/2000/svg")+formatMeasure("width", d.Width)+formatMeasure("height", d.Height)+
 		formatAttribute("viewBox", "0 0 "+formatNumber(d.Width)+" "+formatNumber(d.Height))+formatAttribute("role", "img")+
 		formatAttribute("aria-labelledby", "graph-title graph-description")+formatAttribute("font-family", fontFamily))
-	w.write(`<title id="graph-title">%s</title>`, escapeXML("Graph "+visible.Line(graph)))
-	w.write(`<desc id="graph-description">%s</desc>`, escapeXML(d.describe()))
+	w.writeElement(`<title id="graph-title">%s</title>`, escapeXML("Graph "+visible.Line(graph)))
+	w.writeElement(`<desc id="graph-description">%s</desc>`, escapeXML(d.describeNodes()))
 	if theme == Auto {
 		w.writeDarkColours()
 	}
 	w.paintBox(box{Place: Place{d.Width / 2, d.Height / 2, d.Width, d.Height}, radius: nodeRadius, fill: ground})
-	d.paint(w)
-	w.write(`</svg>`)
+	d.paintAll(w)
+	w.writeElement(`</svg>`)
 	return []byte(w.text.String())
 }
 
-// describe says in words what leads where, for those who don't see the drawing.
-func (d *Drawing) describe() string {
+// describeNodes says in words what leads where, for those who don't see the drawing.
+func (d *Drawing) describeNodes() string {
 	shown := make(map[string]string, len(d.Nodes))
 	for i := range d.Nodes {
-		shown[d.Nodes[i].Name] = d.Nodes[i].title()
+		shown[d.Nodes[i].Name] = d.Nodes[i].nameTitle()
 	}
 	var lines []string
 	for i := range d.Edges {
@@ -57,7 +57,7 @@ type svgWriter struct {
 	text  strings.Builder
 }
 
-func (w *svgWriter) write(format string, args ...any) {
+func (w *svgWriter) writeElement(format string, args ...any) {
 	b := &w.text
 	fmt.Fprintf(b, format+"\n", args...)
 }
@@ -67,9 +67,9 @@ func (w *svgWriter) write(format string, args ...any) {
 func (w *svgWriter) writeDarkColours() {
 	var b strings.Builder
 	for _, r := range []role{ground, panel, stroke, name, note, accent} {
-		fmt.Fprintf(&b, ".f-%[1]s{fill:%[2]s}.s-%[1]s{stroke:%[2]s}", r, formatColour(r.colour().dark))
+		fmt.Fprintf(&b, ".f-%[1]s{fill:%[2]s}.s-%[1]s{stroke:%[2]s}", r, formatColour(r.findColour().dark))
 	}
-	w.write(`<style>@media (prefers-color-scheme:dark){%s}</style>`, b.String())
+	w.writeElement(`<style>@media (prefers-color-scheme:dark){%s}</style>`, b.String())
 }
 
 // paintBox writes a rectangle.
@@ -77,10 +77,10 @@ func (w *svgWriter) paintBox(b box) {
 	rect := "<rect" + formatMeasure("x", b.X-b.Width/2) + formatMeasure("y", b.Y-b.Height/2) + formatMeasure("width", b.Width) + formatMeasure("height", b.Height) +
 		formatMeasure("rx", b.radius) + w.coloursOf(b.fill, b.border, b.width)
 	if b.title == "" {
-		w.write("%s/>", rect)
+		w.writeElement("%s/>", rect)
 		return
 	}
-	w.write("%s><title>%s</title></rect>", rect, escapeXML(b.title))
+	w.writeElement("%s><title>%s</title></rect>", rect, escapeXML(b.title))
 }
 
 // paintShape writes a path.
@@ -95,7 +95,7 @@ func (w *svgWriter) paintShape(s shape) {
 	if s.dashed {
 		attributes += formatAttribute("stroke-dasharray", fmt.Sprint(dashLength, dashGap))
 	}
-	w.write("<path%s/>", attributes)
+	w.writeElement("<path%s/>", attributes)
 }
 
 // paintText writes a text.
@@ -108,18 +108,18 @@ func (w *svgWriter) paintText(t text) {
 	if t.centered {
 		attributes += formatAttribute("text-anchor", "middle")
 	}
-	w.write("<text%s>%s</text>", attributes+w.coloursOf(t.color, "", 0), escapeXML(t.text))
+	w.writeElement("<text%s>%s</text>", attributes+w.coloursOf(t.color, "", 0), escapeXML(t.text))
 }
 
 // coloursOf returns the attributes of colours.
 func (w *svgWriter) coloursOf(fill, line role, width float64) string {
 	attributes, classes := formatAttribute("fill", "none"), []string{}
 	if fill != "" {
-		attributes = formatAttribute("fill", formatColour(fill.colour().in(w.theme)))
+		attributes = formatAttribute("fill", formatColour(fill.findColour().in(w.theme)))
 		classes = append(classes, "f-"+string(fill))
 	}
 	if line != "" {
-		attributes += formatAttribute("stroke", formatColour(line.colour().in(w.theme))) + formatMeasure("stroke-width", width)
+		attributes += formatAttribute("stroke", formatColour(line.findColour().in(w.theme))) + formatMeasure("stroke-width", width)
 		classes = append(classes, "s-"+string(line))
 	}
 	if w.theme == Auto {

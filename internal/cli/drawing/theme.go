@@ -26,10 +26,10 @@ const (
 	accent role = "accent" // nodes that ask people
 )
 
-// colour is a colour in a light and a dark drawing, each 0xrrggbb.
+// findColour is a colour in a light and a dark drawing, each 0xrrggbb.
 type colour struct{ light, dark uint32 }
 
-func (r role) colour() colour {
+func (r role) findColour() colour {
 	switch r {
 	case ground:
 		return colour{0xf7f7f8, 0x0c0d10}
