@@ -35,8 +35,8 @@ func (e *LimitError) Error() string {
 // checkInterval is how often the memory is looked at.
 const checkInterval = 20 * time.Millisecond
 
-// interruptAtLimits interrupts the script when it has reached a limit, or when the context ends, until stop is
-// called.
+// interruptAtLimits interrupts the script when it has reached a limit, or
+// when the context ends, until stop is called.
 func (l Limits) interruptAtLimits(ctx context.Context, vm *goja.Runtime) (stop func()) {
 	ctx, cancel := context.WithTimeout(ctx, l.Time)
 	most := heapSize() + l.Memory
