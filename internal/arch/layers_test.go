@@ -435,7 +435,8 @@ var layers = []layer{
 	{
 		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/callrecord", "internal/audit", "internal/transport/reason", "internal/transport/wire", "internal/transport/flow", "gen",
+			"internal/transport/callrecord", "internal/audit", "internal/transport/reason", "internal/transport/wire", "internal/transport/flow",
+			"internal/transport/handshake", "gen",
 			"internal/identity", "internal/quota", "internal/runtime",
 		},
 	},
@@ -490,7 +491,11 @@ var layers = []layer{
 		},
 	},
 	{path: "page", neverLinks: outerPackages},
-	{path: "internal/web", mayImport: []string{"gen"}, containsPanics: true, neverLinks: concatLists(driverPackages, []string{module + "/internal/runtime", module + "/internal/transport"})},
+	{path: "internal/web", mayImport: []string{"gen", "internal/identity"}, containsPanics: true, neverLinks: concatLists(driverPackages, []string{module + "/internal/runtime", module + "/internal/transport"})},
+	{
+		path: "internal/web/signin", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/identity", "internal/identity/session", "internal/visible"},
+	},
 	{path: "internal/audit", mayImport: []string{"internal/visible"}, containsPanics: true, neverLinks: outerPackages},
 	{
 		path: "internal/audit/otlp", mayImport: []string{"internal/audit"}, containsPanics: true,
@@ -512,6 +517,8 @@ var layers = []layer{
 		path: "internal/identity/jwt", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/identity", "internal/identity/file", "internal/loopback", "internal/payload", "internal/visible"},
 	},
+	{path: "internal/identity/session", neverLinks: outerPackages, containsPanics: true, mayImport: []string{"internal/identity"}},
+	{path: "internal/identity/proxy", neverLinks: outerPackages, mayImport: []string{"internal/identity", "internal/identity/certificate"}},
 	{path: "internal/quota", neverLinks: outerPackages, isPure: true, mayImport: []string{"internal/identity", "internal/identity/file"}},
 	// CEL itself is built on protobuf, so only the wire is refused here.
 	{path: "internal/access", neverLinks: concatLists(wirePackages, driverPackages)},

@@ -21,6 +21,10 @@ const (
 	TokenInvalid        Reason = "TOKEN_INVALID"
 	KeysUnavailable     Reason = "KEYS_UNAVAILABLE"
 	CertificateUnmapped Reason = "CERTIFICATE_UNMAPPED"
+	SessionExpired      Reason = "SESSION_EXPIRED"
+	SessionInvalid      Reason = "SESSION_INVALID"
+	ProxyUntrusted      Reason = "PROXY_UNTRUSTED"
+	ProxyHeaderInvalid  Reason = "PROXY_HEADER_INVALID"
 	NoCredentials       Reason = "NO_CREDENTIALS"
 )
 
@@ -28,8 +32,8 @@ const (
 // configuration, none from the credentials.
 type Error struct {
 	Reason Reason
-	// Field is the claim, as the configuration names it, or the part of the token that
-	// is wrong. "" = all of it.
+	// Field is the claim or the header, as the configuration names it, or the part of the
+	// token that is wrong. "" = all of it.
 	Field string
 }
 
@@ -76,6 +80,14 @@ func sentenceOf(reason Reason) string {
 		return "the keys of the token's issuer are not available: try again later"
 	case CertificateUnmapped:
 		return "the client certificate belongs to no principal, and no token is beside it: want a token, or a certificate that a rule of the server matches"
+	case SessionExpired:
+		return "the session has ended: sign in again"
+	case SessionInvalid:
+		return "the session is none of this server: sign in again"
+	case ProxyUntrusted:
+		return "the request has a header that names a caller, and does not come from the trusted proxy: want no such header, or the certificate of the proxy"
+	case ProxyHeaderInvalid:
+		return "the headers of the trusted proxy name no caller: want one name of 1 to 256 visible bytes, and at most 256 groups of such names"
 	case NoCredentials:
 		return "the call has no credentials: want a client certificate or a token"
 	}

@@ -85,7 +85,8 @@ func TestEachReasonHasASentence(t *testing.T) {
 	for _, reason := range []identity.Reason{
 		identity.TokenExpired, identity.TokenNotYetValid, identity.TokenAudience, identity.TokenIssuer, identity.TokenAlgorithm,
 		identity.TokenSignature, identity.TokenMalformed, identity.TokenTooLarge, identity.TokenRevoked, identity.TokenClaim,
-		identity.TokenUnknown, identity.TokenInvalid, identity.KeysUnavailable, identity.CertificateUnmapped, identity.NoCredentials, "OTHER",
+		identity.TokenUnknown, identity.TokenInvalid, identity.KeysUnavailable, identity.CertificateUnmapped, identity.SessionExpired,
+		identity.SessionInvalid, identity.ProxyUntrusted, identity.ProxyHeaderInvalid, identity.NoCredentials, "OTHER",
 	} {
 		err := &identity.Error{Reason: reason}
 		require.False(t, seen[err.Error()], reason)
@@ -166,5 +167,67 @@ func TestChain(t *testing.T) {
 			require.Equal(t, a == &worker || a == &unmapped, asked.Certificates != nil)
 			require.Equal(t, a == &alice || a == &key, asked.Token != "")
 		}
+	}
+}
+
+// proxy is a trusted proxy whose certificate has the common name proxy.
+type proxy struct{ answer }
+
+func (*proxy) IsProxy(chain []*x509.Certificate) bool {
+	return len(chain) > 0 && chain[0].Subject.CommonName == "proxy"
+}
+
+func TestChainOfCallsOverHTTP(t *testing.T) {
+	client, front := []*x509.Certificate{{}}, []*x509.Certificate{{}}
+	front[0].Subject.CommonName = "proxy"
+	worker, alice, ana := answer{name: "worker"}, answer{name: "alice"}, answer{name: "ana"}
+	unmapped, expired := answer{reason: identity.CertificateUnmapped}, answer{reason: identity.TokenExpired}
+	ended, untrusted := answer{reason: identity.SessionExpired}, proxy{answer{reason: identity.ProxyUntrusted}}
+	forwards := proxy{answer{name: "ben"}}
+	session := &identity.Relayed{Sessions: []string{"s"}}
+	forwarded := &identity.Relayed{Sessions: []string{"s"}, Users: []string{"ben"}}
+	groups := &identity.Relayed{Groups: []string{"admins"}}
+	for name, c := range map[string]struct {
+		certificate, jwt, session *answer
+		proxy                     *proxy
+		given                     identity.Credentials
+		want                      string
+		reason                    identity.Reason
+	}{
+		"session":                         {&worker, &alice, &ana, nil, identity.Credentials{Relayed: session}, "ana", ""},
+		"ended session":                   {&worker, &alice, &ended, nil, identity.Credentials{Relayed: session}, "", identity.SessionExpired},
+		"sessions are not accepted":       {&worker, &alice, nil, nil, identity.Credentials{Relayed: session}, "", identity.SessionInvalid},
+		"no session":                      {&worker, &alice, &ana, nil, identity.Credentials{Relayed: &identity.Relayed{}}, "", identity.NoCredentials},
+		"token before session":            {&worker, &alice, &ended, nil, identity.Credentials{Relayed: session, Token: "eyJ"}, "alice", ""},
+		"bad token, good session":         {&worker, &expired, &ana, nil, identity.Credentials{Relayed: session, Token: "eyJ"}, "", identity.TokenExpired},
+		"certificate before session":      {&worker, &alice, &ended, nil, identity.Credentials{Relayed: session, Certificates: client}, "worker", ""},
+		"unmapped certificate, session":   {&unmapped, &alice, &ana, nil, identity.Credentials{Relayed: session, Certificates: client}, "ana", ""},
+		"forwarded":                       {&worker, &alice, &ended, &forwards, identity.Credentials{Relayed: forwarded, Certificates: front}, "ben", ""},
+		"forwarded beside a token":        {&worker, &alice, &ended, &forwards, identity.Credentials{Relayed: forwarded, Certificates: front, Token: "eyJ"}, "ben", ""},
+		"forwarded beside a bad token":    {&worker, &expired, &ana, &forwards, identity.Credentials{Relayed: forwarded, Certificates: front, Token: "eyJ"}, "", identity.TokenExpired},
+		"header of a stranger":            {&worker, &alice, &ana, &untrusted, identity.Credentials{Relayed: forwarded, Certificates: client, Token: "eyJ"}, "", identity.ProxyUntrusted},
+		"groups of a stranger":            {&worker, &alice, &ana, &untrusted, identity.Credentials{Relayed: groups, Certificates: client, Token: "eyJ"}, "", identity.ProxyUntrusted},
+		"proxy that names nobody":         {&worker, &alice, &ana, &forwards, identity.Credentials{Relayed: &identity.Relayed{}, Certificates: front}, "", identity.NoCredentials},
+		"session through the proxy":       {&worker, &alice, &ana, &forwards, identity.Credentials{Relayed: session, Certificates: front}, "ana", ""},
+		"certificate of another":          {&worker, &alice, &ana, &forwards, identity.Credentials{Relayed: session, Certificates: client}, "worker", ""},
+		"proxy over gRPC":                 {&worker, &alice, &ana, &forwards, identity.Credentials{Certificates: front}, "worker", ""},
+		"headers where no proxy is known": {&worker, &alice, &ana, nil, identity.Credentials{Relayed: &identity.Relayed{Users: []string{"ben"}}}, "", identity.NoCredentials},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chain := identity.Chain{Certificates: c.certificate, JWTs: c.jwt}
+			if c.session != nil {
+				chain.Sessions = c.session
+			}
+			if c.proxy != nil {
+				chain.Proxies = c.proxy
+			}
+			p, err := chain.Authenticate(t.Context(), c.given)
+			require.Equal(t, c.want, p.Name)
+			if c.reason == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.Equal(t, &identity.Error{Reason: c.reason}, err)
+		})
 	}
 }

@@ -1,13 +1,15 @@
 // Package identity says who calls: it turns the credentials of a call into a
 // principal.
 //
-// Package certificate maps client certificates, package jwt verifies tokens of
-// issuers, and package apikey verifies keys that graphd made. A Chain asks them in
-// that order. Every refusal is an *Error whose text is fixed: it holds no part of a
-// credential, and does not say whether a name exists.
+// Package proxy takes the word of a trusted proxy, package certificate maps client
+// certificates, package jwt verifies tokens of issuers, package apikey verifies keys that
+// graphd made, and package session knows the people who have signed in. A Chain asks them.
+// Every refusal is an *Error whose text is fixed: it holds no part of a credential, and
+// does not say whether a name exists.
 package identity
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +27,8 @@ const (
 	HowCertificate How = "certificate"
 	HowJWT         How = "jwt"
 	HowAPIKey      How = "api key"
+	HowSession     How = "session"
+	HowProxy       How = "proxy"
 	HowLink        How = "link"
 	HowNone        How = "none"
 )
@@ -47,6 +51,15 @@ type Principal struct {
 	// Roles are those that the credential itself grants.
 	Roles []string
 	How   How
+	// Lifetime ends the streams of the caller. nil = they go on.
+	Lifetime Lifetime
+}
+
+// Lifetime is how long a credential is accepted.
+type Lifetime interface {
+	// WaitForEnd waits for the end of the credential, or of ctx. The error is an *Error, or
+	// the cause of ctx.
+	WaitForEnd(ctx context.Context) error
 }
 
 // PrincipalError says which value of a principal is out of bounds. It does not show
@@ -77,9 +90,9 @@ func (p *Principal) Validate() error {
 		return err
 	}
 	switch p.How {
-	case HowCertificate, HowJWT, HowAPIKey, HowLink, HowNone:
+	case HowCertificate, HowJWT, HowAPIKey, HowSession, HowProxy, HowLink, HowNone:
 	default:
-		return &PrincipalError{Field: "how", Is: "is not a kind of credential", Want: "certificate, jwt, api key, link or none"}
+		return &PrincipalError{Field: "how", Is: "is not a kind of credential", Want: "certificate, jwt, api key, session, proxy, link or none"}
 	}
 	if p.Tenant == "" && len(p.Tenants) == 0 {
 		return nil

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -24,6 +25,9 @@ type CallerOptions struct {
 	CertificateRules string
 	// Insecure permits to serve other machines without TLS or without knowing callers.
 	Insecure bool
+	// IssuerTransport makes requests to issuers. nil = one of its own; it is no option of
+	// the command.
+	IssuerTransport http.RoundTripper
 }
 
 // RegisterFlags registers the options.
@@ -95,6 +99,7 @@ func listRoles() []string {
 type callerFiles struct {
 	identity.Chain
 
+	tokens    *jwt.Follower               // nil = no issuer is accepted
 	followers []func(ctx context.Context) // each follows a file until ctx ends
 }
 
@@ -119,12 +124,12 @@ func (o *CallerOptions) openCallerFiles(every time.Duration, log *zap.Logger) (*
 		c.followers = append(c.followers, func(ctx context.Context) { keys.WatchFile(ctx, every) })
 	}
 	if o.TokenIssuers != "" {
-		tokens, err := jwt.OpenFile(o.TokenIssuers, jwt.Options{Report: report})
+		tokens, err := jwt.OpenFile(o.TokenIssuers, jwt.Options{Transport: o.IssuerTransport, Report: report})
 		if err != nil {
 			return nil, exit.Usagef("--token-issuers: %v", err).WithHint(callerHint)
 		}
 		tokens.ReportChanges(tell(o.TokenIssuers))
-		c.JWTs = tokens
+		c.JWTs, c.tokens = tokens, tokens
 		c.followers = append(c.followers, func(ctx context.Context) { tokens.Run(ctx, every) })
 	}
 	if o.CertificateRules != "" {

@@ -39,7 +39,7 @@ const (
 
 // openHTTP begins to listen, nil without an address. The error is an *exit.UsageError or an
 // *exit.HintError.
-func (o *Options) openHTTP(log *zap.Logger) (*httpServer, error) {
+func (o *Options) openHTTP(callers *callerFiles, log *zap.Logger) (*httpServer, error) {
 	if o.HTTP == "" {
 		return nil, nil
 	}
@@ -53,7 +53,7 @@ func (o *Options) openHTTP(log *zap.Logger) (*httpServer, error) {
 	if err := o.checkHTTPExposure(at.Addr()); err != nil {
 		return h, err
 	}
-	if err := h.buildServer(o, log); err != nil {
+	if err := h.buildServer(o, callers, log); err != nil {
 		return h, err
 	}
 	secure, err := o.readHTTPTLS(log, o.TLSClientCA, "h2", "http/1.1")
@@ -77,16 +77,21 @@ func (o *Options) listenHTTP() (net.Listener, error) {
 }
 
 // buildServer makes the HTTP server.
-func (h *httpServer) buildServer(o *Options, log *zap.Logger) error {
-	hosts := append([]string{}, o.HTTPHosts...)
-	if o.TLSCert != "" {
-		hosts = nil // the certificate names the server
-	}
+func (h *httpServer) buildServer(o *Options, callers *callerFiles, log *zap.Logger) error {
+	hosts := o.listHTTPHosts()
 	guard, err := web.NewGuard(hosts, o.HTTPOrigins)
 	if err != nil {
 		return exit.Usagef("--%s: %v", flagHTTPOrigin, err)
 	}
+	if err := o.openProxy(callers); err != nil {
+		return err
+	}
+	signIn, err := o.openSignIn(callers, log)
+	if err != nil {
+		return err
+	}
 	facade, err := web.New(web.Options{
+		Callers:  web.CallerParts{SessionCookie: signIn.SessionCookie(), UserHeader: o.TrustHeader, GroupsHeader: o.TrustGroupsHeader},
 		Services: web.Services(), Listener: h.calls, MaxMessageBytes: o.MaxMessage, MaxIncoming: o.MaxIncoming,
 		RequestPatience: httpReadTimeout, StallTimeout: o.Stall, OnPanic: contain.LogPanic(log, "a request of a browser panicked"),
 	})
@@ -102,7 +107,7 @@ func (h *httpServer) buildServer(o *Options, log *zap.Logger) error {
 		return err
 	}
 	h.http = &http.Server{
-		Handler: guard.Protect(web.Handler(facade, shown)), ConnState: facade.TrackState, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
+		Handler: guard.Protect(web.Handler(shown, signIn, facade)), ConnState: facade.TrackState, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
 		IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
 		ErrorLog: stdlog.New(io.Discard, "", 0), // it tells of single connections, like one that is no TLS
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -78,4 +79,16 @@ func (o *Options) checkHTTPExposure(at net.Addr) error {
 			WithHint("give --api-keys, --token-issuers or --certificate-rules; or --%s 127.0.0.1:7780", flagHTTP)
 	}
 	return nil
+}
+
+// listHTTPHosts lists the names by which browsers reach the server in plain text, nil = any name.
+func (o *Options) listHTTPHosts() []string {
+	if o.TLSCert != "" {
+		return nil // the certificate names the server
+	}
+	hosts := append([]string{}, o.HTTPHosts...)
+	if at, err := url.Parse(o.HTTPURL); err == nil && at.Hostname() != "" {
+		hosts = append(hosts, at.Hostname())
+	}
+	return hosts
 }

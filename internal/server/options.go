@@ -60,6 +60,8 @@ type Options struct {
 	WebhookOptions
 	LinkOptions
 	HTTPOptions
+	SignInOptions
+	ProxyOptions
 	LimitOptions
 	GraphOptions
 	ValueOptions
@@ -114,6 +116,8 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.WebhookOptions.RegisterFlags(f)
 	o.LinkOptions.RegisterFlags(f)
 	o.HTTPOptions.RegisterFlags(f)
+	o.SignInOptions.RegisterFlags(f)
+	o.ProxyOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
 	o.GraphOptions.RegisterFlags(f)
 	o.ValueOptions.RegisterFlags(f)
@@ -189,7 +193,8 @@ func (o *Options) validateOptions() error {
 	}
 	return errors.Join(
 		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store), o.validateCallers(),
-		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.validateLinks(), o.validateHTTP(), o.LimitOptions.validateOptions(),
+		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.validateLinks(), o.validateHTTP(), o.validateSignIn(), o.validateProxy(),
+		o.LimitOptions.validateOptions(),
 		o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }
 

@@ -132,7 +132,7 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	if s.links, err = o.openLinks(log.Named("links")); err != nil {
 		return s, err
 	}
-	if s.http, err = o.openHTTP(log.Named("http")); err != nil {
+	if s.http, err = o.openHTTP(s.callers, log.Named("http")); err != nil {
 		return s, err
 	}
 	name.Options = o.StoreOptions

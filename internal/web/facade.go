@@ -23,7 +23,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// Options make a Facade. All fields must be set.
+// Options make a Facade. All fields but Callers must be set.
 type Options struct {
 	// Services are the services that are served, like those of graphdv1's files.
 	Services []protoreflect.ServiceDescriptor
@@ -36,6 +36,8 @@ type Options struct {
 	RequestPatience time.Duration
 	// StallTimeout is how long a browser may take no message of a stream.
 	StallTimeout time.Duration
+	// Callers say which parts of a request name its caller, besides its token.
+	Callers CallerParts
 	// OnPanic is told of a panic, which ends its request alone.
 	OnPanic func(*contain.PanicError)
 }
@@ -84,8 +86,8 @@ func New(o Options) (*Facade, error) {
 // TrackState must be told of the states of HTTP connections, as http.Server.ConnState.
 func (f *Facade) TrackState(conn net.Conn, state http.ConnState) { f.conns.trackState(conn, state) }
 
-// isMethodPath reports whether a path is one of a method, or would be if there were such a method.
-func isMethodPath(path string) bool {
+// Serves reports whether a path is one of a method, or would be if there were such a method.
+func (*Facade) Serves(path string) bool {
 	service, _, isMethod := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return isMethod && strings.Contains(service, ".")
 }
@@ -143,7 +145,7 @@ type call struct {
 }
 
 func (f *Facade) serveUnary(c *call) {
-	ctx, cancel, err := callContext(c.r)
+	ctx, cancel, err := f.callContext(c.r)
 	if err != nil {
 		writeError(c.w, err)
 		return
@@ -178,7 +180,7 @@ func (f *Facade) serveUnary(c *call) {
 }
 
 func (f *Facade) serveStream(c *call) {
-	ctx, cancel, err := callContext(c.r)
+	ctx, cancel, err := f.callContext(c.r)
 	if err == nil {
 		defer cancel()
 		err = f.relayStream(ctx, c)
@@ -317,12 +319,13 @@ const maxTimeoutDigits = 10
 
 // callContext returns the context of a call: its headers, and how long it may take. The context is
 // that of the request when there is an error.
-func callContext(r *http.Request) (context.Context, context.CancelFunc, error) {
+func (f *Facade) callContext(r *http.Request) (context.Context, context.CancelFunc, error) {
 	ctx := r.Context()
 	forwarded := metadata.MD{}
 	for _, header := range []string{"Authorization", "Graphd-Tenant", "X-Request-Id", "Traceparent", "Tracestate"} {
 		forwarded.Append(header, r.Header.Values(header)...)
 	}
+	f.opts.Callers.handOn(r, forwarded)
 	ctx = metadata.NewOutgoingContext(ctx, forwarded)
 	given := r.Header.Get("Connect-Timeout-Ms")
 	if given == "" {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -62,8 +63,30 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 				"pages of another site may not call: an operator can allow it with --http-origin", map[string]string{"field": "Origin"}))
 			return
 		}
+		if !isOwnSite(r) && (origin != "" || r.Method != http.MethodGet && r.Method != http.MethodHead) {
+			// Pages of other sites call with a token of their own, never as the person who uses the browser.
+			r.Header.Del("Cookie")
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isOwnSite reports whether a request is one of a page of this server, of the person who uses the
+// browser, or of no browser.
+func isOwnSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return true
+	case "":
+	default:
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	at, err := url.Parse(origin)
+	return err == nil && at.Host == r.Host
 }
 
 // allowOrigin lets a page of another site read a response.

@@ -114,12 +114,22 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content) // the browser has left
 }
 
-// Handler serves calls by a facade, and everything else as a page.
-func Handler(calls *Facade, page *Page) http.Handler {
+// Part serves some of the paths of a server.
+type Part interface {
+	http.Handler
+
+	// Serves reports whether a path is one of this part.
+	Serves(name string) bool
+}
+
+// Handler serves each path by the first of these parts that has it, and all others as a page.
+func Handler(page *Page, parts ...Part) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isMethodPath(r.URL.Path) {
-			calls.ServeHTTP(w, r)
-			return
+		for _, part := range parts {
+			if part.Serves(r.URL.Path) {
+				part.ServeHTTP(w, r)
+				return
+			}
 		}
 		page.ServeHTTP(w, r)
 	})

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/identity"
 	"github.com/graphd-dev/graphd/internal/web"
 )
 
@@ -34,6 +35,7 @@ type service struct {
 	healthpb.UnimplementedHealthServer
 
 	addresses chan string   // of those who call
+	parts     chan []string // of calls: session, users, groups
 	left      chan struct{} // closed when a stream has ended
 }
 
@@ -43,6 +45,13 @@ func (s *service) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*h
 		case s.addresses <- p.Addr.String():
 		default: // no test wants so many
 		}
+	}
+	if r.GetService() == "parts" {
+		var parts []string
+		for _, key := range []string{identity.MetadataSession, identity.MetadataForwardedUser, identity.MetadataForwardedGroups} {
+			parts = append(parts, strings.Join(metadata.ValueFromIncomingContext(ctx, key), "|"))
+		}
+		s.parts <- parts
 	}
 	switch given := metadata.ValueFromIncomingContext(ctx, "authorization"); {
 	case r.GetService() == "token" && len(given) == 1:
@@ -74,7 +83,7 @@ type fixture struct {
 // start serves the service over HTTP.
 func start(t *testing.T, change func(*web.Options), protect func(http.Handler) http.Handler) *fixture {
 	t.Helper()
-	s := &service{addresses: make(chan string, 10), left: make(chan struct{})}
+	s := &service{addresses: make(chan string, 10), parts: make(chan []string, 1), left: make(chan struct{})}
 	calls := web.NewListener()
 	server := grpc.NewServer()
 	healthpb.RegisterHealthServer(server, s)

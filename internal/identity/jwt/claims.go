@@ -15,11 +15,19 @@ const maxSeconds = 253402300799 // 9999-12-31T23:59:59Z
 
 // checkAudience requires one of the accepted audiences.
 func (i *Issuer) checkAudience(claims payload.JSON) error {
-	given, ok := lookupTexts(claims, []string{"aud"})
+	given, ok := lookupTexts(findIn(claims), "aud")
 	if !ok || !slices.ContainsFunc(given, func(a string) bool { return slices.Contains(i.Audiences, a) }) {
 		return &identity.Error{Reason: identity.TokenAudience}
 	}
 	return nil
+}
+
+// findClaim returns the value of the claim with a path, false when it is absent.
+type findClaim func(path string) (payload.JSON, bool)
+
+// findIn finds the claims of a token.
+func findIn(claims payload.JSON) findClaim {
+	return func(path string) (payload.JSON, bool) { return lookupPath(claims, splitPath(path)) }
 }
 
 // period is when a token is valid, with the accepted difference of the clocks.
@@ -61,7 +69,7 @@ func (i *Issuer) checkTimes(claims payload.JSON, now time.Time) (period, error) 
 }
 
 // readPrincipal reads the principal of verified claims.
-func (i *Issuer) readPrincipal(claims payload.JSON) (identity.Principal, error) {
+func (i *Issuer) readPrincipal(claims findClaim) (identity.Principal, error) {
 	p := identity.Principal{How: identity.HowJWT}
 	name, ok := lookupOne(claims, i.Claims.namePath())
 	if !ok || name == "" {
@@ -79,7 +87,7 @@ func (i *Issuer) readPrincipal(claims payload.JSON) (identity.Principal, error) 
 		if l.path == "" {
 			continue
 		}
-		if *l.into, ok = lookupTexts(claims, splitPath(l.path)); !ok {
+		if *l.into, ok = lookupTexts(claims, l.path); !ok {
 			return identity.Principal{}, newClaimError(l.path)
 		}
 	}
@@ -133,11 +141,11 @@ func (c *Claims) pathOf(err error) string {
 
 // lookupOne returns the text of a claim. It is "" when the claim is absent, and false
 // when it is no text.
-func lookupOne(claims payload.JSON, path string) (string, bool) {
+func lookupOne(claims findClaim, path string) (string, bool) {
 	if path == "" {
 		return "", true
 	}
-	value, ok := lookupPath(claims, splitPath(path))
+	value, ok := claims(path)
 	if !ok {
 		return "", true
 	}
@@ -146,8 +154,8 @@ func lookupOne(claims payload.JSON, path string) (string, bool) {
 
 // lookupTexts returns a list of texts, or one text as a list. It is empty when the
 // value is absent, and false when it is something else.
-func lookupTexts(claims payload.JSON, path []string) (texts []string, ok bool) {
-	value, ok := lookupPath(claims, path)
+func lookupTexts(claims findClaim, path string) (texts []string, ok bool) {
+	value, ok := claims(path)
 	if !ok {
 		return nil, true
 	}

@@ -114,14 +114,14 @@ func (i *Issuer) findProblems() []file.Problem {
 	}
 	if i.Issuer == "" || len(i.Issuer) > maxTextBytes {
 		add("is missing or too long", "the claim iss of the tokens", "issuer")
-	} else if i.JWKSFile == "" && i.JWKSURL == "" && !isSafeURL(i.Issuer) {
-		add("can't be used for discovery", wantSafeURL+", or jwks_file or jwks_url", "issuer")
+	} else if i.JWKSFile == "" && i.JWKSURL == "" && !IsSafeURL(i.Issuer) {
+		add("can't be used for discovery", WantSafeURL+", or jwks_file or jwks_url", "issuer")
 	}
 	if i.JWKSFile != "" && i.JWKSURL != "" {
 		add("stands beside jwks_file", "one of them", "jwks_url")
 	}
-	if i.JWKSURL != "" && !isSafeURL(i.JWKSURL) {
-		add("is not a safe URL", wantSafeURL, "jwks_url")
+	if i.JWKSURL != "" && !IsSafeURL(i.JWKSURL) {
+		add("is not a safe URL", WantSafeURL, "jwks_url")
 	}
 	if len(i.Audiences) == 0 || len(i.Audiences) > maxAudiences {
 		add(fmt.Sprintf("has %d audiences", len(i.Audiences)), fmt.Sprintf("1 to %d", maxAudiences), "audiences")
@@ -190,10 +190,11 @@ func (i *Issuer) acceptedAlgorithms() []jose.SignatureAlgorithm {
 	return all
 }
 
-const wantSafeURL = "an https URL without a user, a query or a fragment, or http on the loopback interface"
+// WantSafeURL says which URLs IsSafeURL accepts.
+const WantSafeURL = "an https URL without a user, a query or a fragment, or http on the loopback interface"
 
-// isSafeURL reports whether keys that come from a URL are those of its host.
-func isSafeURL(text string) bool {
+// IsSafeURL reports whether keys that come from a URL are those of its host.
+func IsSafeURL(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxTextBytes || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return false

@@ -208,8 +208,8 @@ func (r *remoteKeys) discoverURL(ctx context.Context) (string, error) {
 	if err := provider.Claims(&metadata); err != nil {
 		return "", err
 	}
-	if !isSafeURL(metadata.JWKSURL) {
-		return "", errors.New("the jwks_uri of the issuer's metadata is not a safe URL: want " + wantSafeURL)
+	if !IsSafeURL(metadata.JWKSURL) {
+		return "", errors.New("the jwks_uri of the issuer's metadata is not a safe URL: want " + WantSafeURL)
 	}
 	return metadata.JWKSURL, nil
 }
@@ -228,9 +228,10 @@ func (b boundedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return answer, err
 }
 
-// newClient returns a client that follows no redirects: an issuer names the address
-// of its keys itself.
-func newClient(transport http.RoundTripper) *http.Client {
+// NewClient returns a client for the endpoints of issuers. Its requests and answers are
+// bounded, and it follows no redirects: an issuer names its addresses itself. Without a
+// transport it has one of its own, with the proxy of the environment.
+func NewClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		transport = &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DisableKeepAlives: true,

@@ -69,7 +69,7 @@ func newVerifier(opts Options, before map[string]*issuer) (*Verifier, error) {
 	if v.now == nil {
 		v.now = time.Now
 	}
-	client := newClient(opts.Transport)
+	client := NewClient(opts.Transport)
 	for i := range opts.Config.Issuers {
 		config := &opts.Config.Issuers[i]
 		one := &issuer{Issuer: config}
@@ -147,7 +147,7 @@ func (v *Verifier) verifyToken(ctx context.Context, text string) (*verifiedToken
 	if err != nil {
 		return nil, err
 	}
-	caller, err := by.readPrincipal(claims.text)
+	caller, err := by.readPrincipal(findIn(claims.text))
 	if err != nil {
 		return nil, err
 	}

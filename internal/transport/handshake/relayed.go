@@ -30,13 +30,17 @@ func (c relayingCredentials) ServerHandshake(raw net.Conn) (net.Conn, credential
 	if !ok {
 		return c.TransportCredentials.ServerHandshake(raw)
 	}
-	state := relayed.RelayedTLS()
-	if state == nil {
-		return raw, nil, nil
+	info := RelayedInfo{credentials.TLSInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}}
+	if state := relayed.RelayedTLS(); state != nil {
+		info.State, info.SecurityLevel = *state, credentials.PrivacyAndIntegrity
 	}
-	return raw, credentials.TLSInfo{
-		State: *state, CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
-	}, nil
+	return raw, info, nil
+}
+
+// RelayedInfo is the AuthInfo of a relayed connection, with the TLS of its client; the State is
+// zero in plain text. Metadata of its calls may have what the other door says of the client.
+type RelayedInfo struct {
+	credentials.TLSInfo
 }
 
 // findRelayed returns a relayed connection below others.

@@ -3,6 +3,7 @@ package interceptor
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/auth"
 	"google.golang.org/grpc"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/identity"
+	"github.com/graphd-dev/graphd/internal/transport/handshake"
 )
 
 // Authenticator tells who has credentials. The error is an *identity.Error, or the
@@ -54,7 +56,33 @@ func (i *Interceptors) authenticateCall(ctx context.Context) (context.Context, e
 	if err := decideTenant(ctx, &caller); err != nil {
 		return nil, err
 	}
-	return ctx, nil
+	return i.endWithCredential(ctx, caller.Lifetime), nil
+}
+
+// endWithCredential returns the context of a call, which ends when its credential does. That of
+// a unary call is ctx.
+func (i *Interceptors) endWithCredential(ctx context.Context, credential identity.Lifetime) context.Context {
+	c, ok := ctx.Value(callContextKey{}).(*callContext)
+	if !ok || !c.isStream || credential == nil {
+		return ctx
+	}
+	limited, end := context.WithCancelCause(ctx)
+	c.limited, c.endLimited = limited, end
+	go contain.Func(func() { end(credential.WaitForEnd(limited)) }, contain.LogPanic(i.log, "waiting for the end of a credential panicked"))()
+	return limited
+}
+
+// credentialEndOr ends the wait for the end of the credential of a call. It returns the refusal
+// with which that has ended the call, or the error of the call.
+func (c *callContext) credentialEndOr(err error) error {
+	if c.limited == nil {
+		return err
+	}
+	c.endLimited(nil)
+	if refused, ok := errors.AsType[*identity.Error](context.Cause(c.limited)); ok {
+		return refused
+	}
+	return err
 }
 
 // checkCaller returns why a call that goes no further is refused in any case; nil = it
@@ -80,7 +108,10 @@ func (i *Interceptors) admitUnknownCaller(ctx context.Context, method string) er
 
 // readCredentials returns the credentials of a call. The error is an *identity.Error.
 func readCredentials(ctx context.Context) (identity.Credentials, error) {
-	given := identity.Credentials{Certificates: verifiedChainOf(ctx)}
+	given := identity.Credentials{}
+	if p, ok := peer.FromContext(ctx); ok {
+		given.Certificates, given.Relayed = verifiedChainOf(p.AuthInfo), relayedOf(ctx, p.AuthInfo)
+	}
 	switch len(metadata.ValueFromIncomingContext(ctx, headerAuthorization)) {
 	case 0:
 		return given, nil
@@ -96,14 +127,26 @@ func readCredentials(ctx context.Context) (identity.Credentials, error) {
 
 // verifiedChainOf returns the chain of the client certificate that TLS has verified,
 // leaf first; nil = none.
-func verifiedChainOf(ctx context.Context) []*x509.Certificate {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
+func verifiedChainOf(info credentials.AuthInfo) []*x509.Certificate {
+	if relayed, ok := info.(handshake.RelayedInfo); ok {
+		info = relayed.TLSInfo
+	}
+	secure, ok := info.(credentials.TLSInfo)
+	if !ok || len(secure.State.VerifiedChains) == 0 {
 		return nil
 	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.VerifiedChains) == 0 {
+	return secure.State.VerifiedChains[0]
+}
+
+// relayedOf returns what the door for browsers hands on, nil for calls over gRPC: their clients
+// choose all metadata.
+func relayedOf(ctx context.Context, info credentials.AuthInfo) *identity.Relayed {
+	if _, ok := info.(handshake.RelayedInfo); !ok {
 		return nil
 	}
-	return info.State.VerifiedChains[0]
+	return &identity.Relayed{
+		Sessions: metadata.ValueFromIncomingContext(ctx, identity.MetadataSession),
+		Users:    metadata.ValueFromIncomingContext(ctx, identity.MetadataForwardedUser),
+		Groups:   metadata.ValueFromIncomingContext(ctx, identity.MetadataForwardedGroups),
+	}
 }

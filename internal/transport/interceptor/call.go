@@ -41,6 +41,10 @@ type callContext struct {
 	onlyGraph *string             // set before the handler is called; nil = any graph
 	audit     *callAudit          // nil = calls are not recorded
 
+	isStream   bool
+	limited    context.Context //nolint:containedctx // that ends with the credential; nil = it does not
+	endLimited context.CancelCauseFunc
+
 	mu     sync.Mutex
 	thread string
 	run    string

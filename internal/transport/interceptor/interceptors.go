@@ -137,7 +137,7 @@ func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 	ctx, c := newCallContext(ss.Context(), i.unread)
 	disableCompression(ctx)
 	audited := i.audit.newCall(info.FullMethod)
-	c.audit = i.audit
+	c.audit, c.isStream = i.audit, true
 	var err error
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = ClientLeftError(ctx)
@@ -145,7 +145,7 @@ func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 		err = handler(srv, &interceptedStream{
 			ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: i, request: flow.TrackedRequestOf(ctx), audited: audited,
 		})
-		err = c.refusalOr(err)
+		err = c.credentialEndOr(c.refusalOr(err))
 	}
 	c.memory.Release()
 	c.held.Release()

@@ -138,6 +138,10 @@ func Table() []Row {
 		{string(identity.TokenClaim), codes.Unauthenticated, []string{"field"}},
 		{string(identity.TokenUnknown), codes.Unauthenticated, nil},
 		{string(identity.CertificateUnmapped), codes.Unauthenticated, nil},
+		{string(identity.SessionExpired), codes.Unauthenticated, nil},
+		{string(identity.SessionInvalid), codes.Unauthenticated, nil},
+		{string(identity.ProxyUntrusted), codes.Unauthenticated, []string{"field"}},
+		{string(identity.ProxyHeaderInvalid), codes.Unauthenticated, []string{"field"}},
 		{string(identity.NoCredentials), codes.Unauthenticated, nil},
 		// The credentials may be right, so that clients may repeat the call.
 		{string(identity.KeysUnavailable), codes.Unavailable, nil},
