@@ -64,7 +64,7 @@ func startSignInServer(t *testing.T, change func(o *server.Options, write func(n
 		},
 		AccessOptions: server.AccessOptions{Access: write("access.yaml", `bindings: [{roles: [admin], groups: ["login:officers", clerks]}]`)},
 		HTTPOptions:   server.HTTPOptions{HTTP: "127.0.0.1:0", MaxHTTPConnections: 100, HTTPOrigins: []string{listedOrigin}},
-		LimitOptions:  server.LimitOptions{MaxMessage: 8 << 20, MaxIncoming: 64 << 20, Stall: 30 * time.Second},
+		LimitOptions:  server.LimitOptions{MaxConnections: 100, MaxMessage: 8 << 20, MaxIncoming: 64 << 20, Stall: 30 * time.Second},
 		AuditOptions:  server.AuditOptions{Audit: []string{"file:" + s.audit}},
 		SignInOptions: server.SignInOptions{
 			HTTPURL: "https://localhost", SignInIssuer: s.issuer.URL, SignInClient: oidcissuer.Client,
@@ -75,7 +75,7 @@ func startSignInServer(t *testing.T, change func(o *server.Options, write func(n
 		change(&o, write)
 	}
 	s.grpc = startServerWith(t, o)
-	s.address = strings.TrimPrefix(s.grpc.http, "https://")
+	_, s.address, _ = strings.Cut(s.grpc.http, "://")
 	return s
 }
 
@@ -99,7 +99,7 @@ func (s *signInServer) newBrowser(t *testing.T, certificate string) *http.Client
 	transport := &http.Transport{
 		TLSClientConfig: config, ForceAttemptHTTP2: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if address == "localhost:443" {
+			if address == "localhost:443" || address == "localhost:80" {
 				address = s.address
 			}
 			return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -218,6 +218,24 @@ func TestPeopleSignInInABrowser(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(record), `"principal":"ana@example.org","how":"session"`)
 	require.NotContains(t, string(record), sealed[:20])
+}
+
+// On this machine a session needs no TLS.
+func TestPeopleSignInWithoutTLS(t *testing.T) {
+	s := startSignInServer(t, func(o *server.Options, _ func(name, text string) string) {
+		o.TLSCert, o.TLSKey, o.HTTPURL = "", "", "http://localhost"
+	})
+	browser := s.newBrowser(t, "")
+	answer, err := browser.Get("http://localhost/sign-in")
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, "http://localhost/", answer.Request.URL.String())
+	answer, err = browser.Post("http://localhost"+serverInfoPath, "application/json", strings.NewReader("{}"))
+	require.NoError(t, err)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Contains(t, string(text), "session")
 }
 
 // Nothing but the own page of the server makes calls with a session.

@@ -1,4 +1,4 @@
-// Asks who calls. What was typed below stays where it is.
+// Asks who calls. What was typed below stays where it is, and typed answers are kept as drafts.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -6,28 +6,65 @@ import { signIn } from "./api/session";
 import { Text } from "./text/marks";
 import { Logo } from "./ui/icons";
 
+/** A way to sign in: at an issuer to which path leads, or with a token. */
+interface Way {
+  kind: string;
+  name?: string;
+  path?: string;
+}
+
+// The longest address to which the server leads back.
+const maxAddress = 1024;
+
+async function askWays(): Promise<readonly Way[]> {
+  const answer = await fetch("/session").catch(() => undefined);
+  const body: { ways?: readonly Way[] } | undefined = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
+  return body?.ways ?? [{ kind: "token" }];
+}
+
+/** Leaves the page for that of the issuer, which leads back to this address. */
+function goToIssuer(path: string): void {
+  const address = location.pathname + location.search;
+  location.assign(path + "?to=" + encodeURIComponent(address.length > maxAddress ? location.pathname : address));
+}
+
 export function SignIn({ message }: { message: string }): ComponentChildren {
   const dialog = useRef<HTMLDialogElement>(null);
+  const [ways, setWays] = useState<readonly Way[]>([]);
+  useEffect(() => {
+    dialog.current!.showModal();
+    void askWays().then(setWays);
+  }, []);
+  return (
+    <dialog ref={dialog} class="sheet sign-in" aria-labelledby="sign-in-title" onCancel={(e) => e.preventDefault()}>
+      <div class="ways">
+        <Logo />
+        <h2 id="sign-in-title">Sign in</h2>
+        <p>The server wants to know who you are.</p>
+        {message && <span class="problem" role="alert"><Text of={message} /></span>}
+        {ways.map((w) => w.path && (
+          <button type="button" class="main" onClick={() => goToIssuer(w.path!)}>Sign in with <Text of={w.name ?? ""} /></button>
+        ))}
+        {ways.some((w) => w.kind === "token") && <TokenForm isMain={ways.length === 1} />}
+      </div>
+    </dialog>
+  );
+}
+
+function TokenForm({ isMain }: { isMain: boolean }): ComponentChildren {
   const [token, setToken] = useState("");
-  useEffect(() => dialog.current!.showModal(), []);
   const submit = (e: Event): void => {
     e.preventDefault();
     void signIn(token);
   };
   return (
-    <dialog ref={dialog} class="sheet sign-in" aria-labelledby="sign-in-title" onCancel={(e) => e.preventDefault()}>
-      <form onSubmit={submit}>
-        <Logo />
-        <h2 id="sign-in-title">Sign in</h2>
-        <p>The server wants to know who you are.</p>
-        <div class="field">
-          <label class="label" for="token">Token</label>
-          <input id="token" type="password" autoComplete="off" value={token} onInput={(e) => setToken(e.currentTarget.value)} />
-          <span class="hint">An API key, or a token of your identity provider. It is kept until this tab closes.</span>
-          {message && <span class="problem" role="alert"><Text of={message} /></span>}
-        </div>
-        <button type="submit" class="main" disabled={token === ""}>Sign in</button>
-      </form>
-    </dialog>
+    <form onSubmit={submit}>
+      <div class="field">
+        <label class="label" for="token">Token</label>
+        <input id="token" type="password" autoComplete="off" value={token} onInput={(e) => setToken(e.currentTarget.value)} />
+        <span class="hint">An API key, or a token of your identity provider. It is kept until this tab closes.</span>
+      </div>
+      <button type="submit" class={isMain ? "main" : ""} disabled={token === ""}>{isMain ? "Sign in" : "Sign in with the token"}</button>
+    </form>
   );
 }

@@ -115,7 +115,7 @@ async function startRedis(folder) {
   return { process, url: `redis://127.0.0.1:${port}` };
 }
 
-async function findPort() {
+export async function findPort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address();

@@ -36,14 +36,25 @@ export async function signIn(token?: string): Promise<void> {
   }
 }
 
-export function signOut(): void {
+/** Forgets the token, and ends the session that the browser has with the server. */
+export async function signOut(): Promise<void> {
   sessionStorage.removeItem(tokenKey);
-  session.set({ state: "signed-out", message: "", caller: undefined });
+  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
+  const hasEnded = await fetch("/sign-out", request).then((r) => r.ok, () => false);
+  session.set({ state: "signed-out", message: hasEnded ? "" : "The server can’t be reached: this browser may still be signed in.", caller: undefined });
+}
+
+/** Tells whether signing out has an effect: a proxy or a certificate names the caller again at once. */
+export function canSignOut(how: string | undefined): boolean {
+  return how !== "proxy" && how !== "certificate";
 }
 
 /** Must be told of every error of a call: an unknown caller signs in again, and what is shown and typed stays. */
 export function noteError(err: unknown): void {
-  if (err instanceof CallError && err.code === "unauthenticated") session.set({ state: "signed-out", message: err.message, caller: readCaller() });
+  if (!(err instanceof CallError) || err.code !== "unauthenticated") return;
+  const before = session.get();
+  const says = err.reason !== "NO_CREDENTIALS" || before.state === "signed-in" ? err.message : before.state === "signed-out" ? before.message : "";
+  session.set({ state: "signed-out", message: says, caller: readCaller() });
 }
 
 function readCaller(): Caller | undefined {
