@@ -1198,8 +1198,8 @@ type Interrupt struct {
 	// What differed in what the node asked when it used the answer all the same,
 	// as DRIFT_ACCEPT allows.
 	Accepted []string `protobuf:"bytes,45,rep,name=accepted,proto3" json:"accepted,omitempty"`
-	// How the server knew the responder: "certificate", "jwt", "api key", "link" or
-	// "none", as in the audit. Empty when there is no responder.
+	// How the server knew the responder: "certificate", "jwt", "api key", "session",
+	// "proxy", "link" or "none", as in the audit. Empty when there is no responder.
 	ResponderHow string `protobuf:"bytes,46,opt,name=responder_how,json=responderHow,proto3" json:"responder_how,omitempty"`
 	// Method by which the answer came, like "graphd.v1.GraphService/ResumeRun", as in the
 	// audit. Empty when there is no responder.

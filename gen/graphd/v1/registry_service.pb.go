@@ -194,7 +194,8 @@ type Caller struct {
 	Principal string `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
 	// Groups of the caller.
 	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
-	// How the server knows it: "certificate", "jwt", "api key" or "link".
+	// How the server knows it: "certificate", "jwt", "api key", "session" (signed in
+	// in a browser), "proxy" or "link".
 	How string `protobuf:"bytes,3,opt,name=how,proto3" json:"how,omitempty"`
 	// Tenant of this call.
 	Tenant        string `protobuf:"bytes,4,opt,name=tenant,proto3" json:"tenant,omitempty"`
