@@ -29,6 +29,7 @@ type inbox struct {
 	// one has a single connection, on which operations are timed; many is for clients at
 	// once, and watching for watchers. All calls are ana's.
 	one, many, watching workload.Target
+	token               string // of ana
 }
 
 // startInbox starts a server on an empty store.
@@ -64,26 +65,26 @@ func (b *inbox) start(ctx context.Context, o options) error {
 		return err
 	}
 	const file = "keys.yaml"
-	token, err := keys.MakeKey(ctx, file, credential.Caller{
+	b.token, err = keys.MakeKey(ctx, file, credential.Caller{
 		Name: ana, Tenant: "default", Groups: []string{leads}, Roles: []string{"starter", "answerer", "operator"},
 	})
 	if err != nil {
 		return err
 	}
 	if b.server, err = process.StartGraphd(ctx, process.Launch{
-		Binary: graphd, Store: store, Graphs: o.graphs, Options: append(keys.KeyOptions(file), "--graphs", o.questions),
+		Binary: graphd, Store: store, Graphs: o.graphs, Options: append(keys.KeyOptions(file), "--graphs", o.questions), Page: true,
 	}); err != nil {
 		return err
 	}
-	return b.dial(token)
+	return b.dial()
 }
 
-func (b *inbox) dial(token string) error {
+func (b *inbox) dial() error {
 	for _, t := range []struct {
 		target      *workload.Target
 		connections int
 	}{{&b.one, 1}, {&b.many, sharedConnections}, {&b.watching, sharedConnections}} {
-		client, err := wire.Dial(b.server.Address(), t.connections, credential.SendToken(token))
+		client, err := wire.Dial(b.server.Address(), t.connections, credential.SendToken(b.token))
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -142,14 +143,30 @@ func (s *session) list(ctx context.Context, c commands, group []target) error {
 	return nil
 }
 
-// all measures the operations, and then questions and answers beside watchers: the threads of
-// these are tidied up later, which would disturb operations.
+// all measures the operations, then the page, and then questions and answers beside watchers: the
+// threads of these are tidied up later, which would disturb operations.
 func (s *session) all(ctx context.Context) error {
-	err := s.rounds(ctx, "operations", s.cells(s.operations, s.options))
-	if ctx.Err() != nil {
-		return err
+	parts := []struct {
+		name    string
+		measure func() error
+	}{
+		{theOperations, func() error { return s.rounds(ctx, theOperations, s.cells(s.operations, s.options)) }},
+		{thePage, func() error { return s.measureInPage(ctx) }},
+		{theWatchers, func() error {
+			return s.rounds(ctx, theWatchers, [][]measure.Cell{s.pairCells(s.options, s.names, s.series)})
+		}},
 	}
-	return errors.Join(err, s.rounds(ctx, "watchers", [][]measure.Cell{s.pairCells(s.options, s.names, s.series)}))
+	var broken []error
+	for _, p := range parts {
+		if !slices.Contains(s.options.parts, p.name) {
+			continue
+		}
+		broken = append(broken, p.measure())
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(broken...)
 }
 
 // rounds takes all cells again and again.

@@ -20,6 +20,9 @@ type operation struct {
 	limit workload.One // nil = none
 	// What is wanted of p50 and p99 in milliseconds, 0 = nothing.
 	goal50, goal99 float64
+	// goalOver is by how many milliseconds the p50 may be above that of the limit, 0 = nothing is
+	// wanted.
+	goalOver float64
 	// before is what an earlier build needed, "" = not known.
 	before string
 }

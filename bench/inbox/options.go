@@ -15,9 +15,10 @@ import (
 // options are the flags of the benchmark.
 type options struct {
 	graphd, graphs, questions string
+	chromium                  string
 	size                      string
 	count                     int // of questions, 0 = that of the size and the store
-	stores                    []string
+	stores, parts             []string
 	lanes                     int
 	rounds, repeat            int
 	long, pause, rest         time.Duration
@@ -38,12 +39,21 @@ const (
 	normal = "normal"
 )
 
+// The parts of the benchmark.
+const (
+	theOperations = "operations"
+	thePage       = "page"
+	theWatchers   = "watchers"
+)
+
+func allParts() []string { return []string{theOperations, thePage, theWatchers} }
+
 // smokeCount is how many questions the size smoke has.
 const smokeCount = 400
 
 func parse(arguments []string, w io.Writer) (options, error) {
 	var o options
-	var stores string
+	var stores, parts string
 	flags := flag.NewFlagSet("inbox", flag.ContinueOnError)
 	flags.SetOutput(w)
 	flags.Usage = func() {
@@ -53,9 +63,11 @@ func parse(arguments []string, w io.Writer) (options, error) {
 	flags.StringVar(&o.graphd, "graphd", "../bin/graphd", "graphd binary to measure")
 	flags.StringVar(&o.graphs, "graphs", "graphs", "folder with the graphs of the workloads")
 	flags.StringVar(&o.questions, "questions", "inbox/graphs", "folder with the graphs of the questions")
+	flags.StringVar(&o.chromium, "chromium", "chromium", "name or path of Chromium, for the page")
 	flags.StringVar(&o.size, "size", normal, "smoke or normal")
 	flags.IntVar(&o.count, "count", 0, "open questions (default: 1,000,000 on Redis, 100,000 on SQLite; smoke: 400)")
 	flags.StringVar(&stores, "stores", stand.RedisEverysec+","+stand.SQLite, "stores to measure, with commas between")
+	flags.StringVar(&parts, "parts", strings.Join(allParts(), ","), "what to measure, with commas between")
 	flags.IntVar(&o.lanes, "lanes", 64, "how many questions are asked at a time while the store is filled")
 	flags.IntVar(&o.rounds, "rounds", 0, "how many rounds (default: 5; smoke: 1)")
 	flags.IntVar(&o.repeat, "repeat", 0, "how often an operation is timed in a round (default: 200; smoke: 5)")
@@ -68,7 +80,7 @@ func parse(arguments []string, w io.Writer) (options, error) {
 	if err := flags.Parse(arguments); err != nil {
 		return options{}, err
 	}
-	o.stores = strings.FieldsFunc(stores, func(r rune) bool { return r == ',' || r == ' ' })
+	o.stores, o.parts = readList(stores), readList(parts)
 	err := o.settle()
 	return o, err
 }
@@ -110,7 +122,16 @@ func (o *options) settle() error {
 			return fmt.Errorf("--stores %s: want some of %s", s, strings.Join(known, ", "))
 		}
 	}
+	for _, p := range o.parts {
+		if !slices.Contains(allParts(), p) {
+			return fmt.Errorf("--parts %s: want some of %s", p, strings.Join(allParts(), ", "))
+		}
+	}
 	return nil
+}
+
+func readList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // countOn is how many questions a store has.

@@ -17,6 +17,7 @@ const (
 	review   = "review"
 	refund   = "refund"
 	incident = "incident" // its questions are urgent
+	approve  = "approve"  // asks in the page, and has no question in the store
 )
 
 // One question of so many is of a kind.

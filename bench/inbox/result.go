@@ -38,6 +38,8 @@ type OperationRow struct {
 	// Goal50 and Goal99 are in milliseconds, 0 = none.
 	Goal50 float64 `json:"goal50,omitempty"`
 	Goal99 float64 `json:"goal99,omitempty"`
+	// GoalOver is by how many milliseconds P50 may be above Limit, 0 = nothing is wanted.
+	GoalOver float64 `json:"goal_over,omitempty"`
 	// Before is what the build before the index needed.
 	Before string `json:"before,omitempty"`
 }
@@ -62,16 +64,22 @@ func (r *Result) add(b *inbox, p population, operations []operation, series meas
 	}
 	for _, op := range operations {
 		of, limit := b.key(op.name, graphd), b.key(op.name, theLimit)
+		if len(series[of]) == 0 {
+			continue
+		}
 		r.Operations = append(r.Operations, OperationRow{
 			Name: op.name, Store: b.setting, Open: p.all, P50: milliseconds(of, p50),
 			P99:   milliseconds(of, func(s workload.Sample) float64 { return s.P99 }),
 			Limit: milliseconds(limit, p50), ToLimit: series.Compare(of, limit, p50),
-			Goal50: op.goal50, Goal99: op.goal99, Before: op.before,
+			Goal50: op.goal50, Goal99: op.goal99, GoalOver: op.goalOver, Before: op.before,
 		})
 	}
 	none := b.pairsKey(nobody)
 	for _, c := range companies() {
 		of := b.pairsKey(c.who)
+		if len(series[of]) == 0 {
+			continue
+		}
 		row := BesideRow{Who: c.who, Store: b.setting, Open: p.all, Rate: series.Rate(of), Goal: c.goal, Before: b.known(c.before, "")}
 		if c.watchers > 0 {
 			seen := of
@@ -87,10 +95,15 @@ func (r *Result) add(b *inbox, p population, operations []operation, series meas
 const mostOfEntry = 200
 
 func (r *Result) addMemory(b *inbox, p population, series measure.Series) {
+	where := fmt.Sprintf("%s, %s open", storeName(b.setting), thousands(p.all))
+	if tab := series.Rate(b.key(bytesOfTab, graphd)); tab.Rounds > 0 {
+		r.Memory = append(r.Memory, report.Line{
+			Title: "the page: " + bytesOfTab, Against: where, Ratio: tab, Bound: mostOfTab, AtMost: true, Unit: "bytes",
+		})
+	}
 	if b.redis == nil {
 		return
 	}
-	where := fmt.Sprintf("%s, %s open", storeName(b.setting), thousands(p.all))
 	for _, l := range []struct {
 		what  string
 		bound float64

@@ -57,8 +57,12 @@ func (r *Result) operationTable() string {
 			goal = "≤ " + report.Digits(o.Goal50) + ", ≤ " + report.Digits(o.Goal99)
 		}
 		isReached := o.P50.Median <= o.Goal50 && o.P99.Median <= o.Goal99
+		if o.GoalOver > 0 {
+			goal = "≤ limit + " + report.Digits(o.GoalOver)
+			isReached = o.P50.Median <= o.Limit.Median+o.GoalOver
+		}
 		rows = append(rows, []string{
-			marked(o.P50, o.Goal50 > 0, isReached), o.Name, storeName(o.Store), thousands(o.Open), digits(o.P50), digits(o.P99), goal,
+			marked(o.P50, goal != "", isReached), o.Name, storeName(o.Store), thousands(o.Open), digits(o.P50), digits(o.P99), goal,
 			digits(o.Limit), digits(o.ToLimit), o.Before,
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type Graphd struct {
 	process *process
 	address string
 	metrics string
+	page    string
 	// Started is how long it took from its start to its first healthy answer.
 	Started time.Duration
 }
@@ -33,6 +35,8 @@ type Launch struct {
 	Binary, Store, Graphs string
 	// Options are those that are not as by default.
 	Options []string
+	// Page has the server serve its page.
+	Page bool
 	// Dial is how it is asked whether it is ready, besides by plain text.
 	Dial []grpc.DialOption
 }
@@ -43,12 +47,18 @@ func StartGraphd(ctx context.Context, l Launch) (*Graphd, error) {
 	var err, err2 error
 	g.address, err = freeAddress(ctx)
 	g.metrics, err2 = freeAddress(ctx)
-	if err := errors.Join(err, err2); err != nil {
+	options := l.Options
+	var err3 error
+	if l.Page {
+		g.page, err3 = freeAddress(ctx)
+		options = append(slices.Clone(options), "--http", g.page)
+	}
+	if err := errors.Join(err, err2, err3); err != nil {
 		return nil, err
 	}
 	command := loud(exec.Command(l.Binary, append([]string{ //nolint:gosec,noctx // the caller names it; start ends it
 		"serve", "--store", l.Store, "--graphs", l.Graphs, "--listen", g.address, "--metrics", g.metrics, "--profiles", "--log-level", "error",
-	}, l.Options...)...))
+	}, options...)...))
 	command.Env = append(os.Environ(), "GRAPHD_CONFIG=")
 	began := time.Now()
 	if g.process, err = start(ctx, command); err != nil {
@@ -82,6 +92,9 @@ func (g *Graphd) ready(ctx context.Context, dial []grpc.DialOption) error {
 
 // Address is host and port of its gRPC services.
 func (g *Graphd) Address() string { return g.address }
+
+// PageURL is where its page begins, without a path.
+func (g *Graphd) PageURL() string { return "http://" + g.page }
 
 // Heap returns the least size in bytes of graphd's heap over four collections. Memory
 // that is kept until the next collection is free after two.
