@@ -194,12 +194,12 @@ bench-full: $(VENV)/ok bench-build bench-peers ## The same for longer, with 100,
 .PHONY: bench-smoke
 bench-smoke: $(VENV)/ok bench-build ## Try whether the benchmark works: one short round; fails on broken, never on slow
 	cd bench && go test -timeout=$(GOTIMEOUT) ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
-	cd bench && '$(INBOX)' --size smoke
+	cd bench && '$(INBOX)' --chromium '$(CHROMIUM)' --size smoke
 	cd bench && '$(BUILDS)' --before ../bin/graphd --now ../bin/graphd --rounds 1 --for 100ms
 
 .PHONY: bench-inbox
 bench-inbox: bench-build ## Measure the inbox with 1,000,000 open questions on Redis and 100,000 on SQLite (COUNT=20000 on each; BENCHFLAGS="--stores sqlite")
-	cd bench && '$(INBOX)' --count '$(or $(COUNT),0)' --out results $(BENCHFLAGS)
+	cd bench && '$(INBOX)' --chromium '$(CHROMIUM)' --count '$(or $(COUNT),0)' --out results $(BENCHFLAGS)
 
 .PHONY: bench-builds
 bench-builds: bench-build ## Measure this build beside that of another commit (BEFORE=commit; BENCHFLAGS="--workloads W1,W2")
