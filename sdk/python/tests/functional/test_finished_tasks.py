@@ -255,7 +255,8 @@ def test_a_worker_that_dies_in_a_task_leaves_the_finished_ones() -> None:
         second.kill()
         said, _ = second.communicate()
         assert results == [4]
-        assert said == f"serves\n{paying}"
+        # The worker of the entrypoint begins beside the main thread, so either line may be the first.
+        assert sorted(said.splitlines()) == sorted(["serves", paying.strip()])
 
 
 def test_a_server_that_is_killed_keeps_finished_tasks(tmp_path: Path) -> None:
