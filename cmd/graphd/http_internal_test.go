@@ -60,6 +60,20 @@ func TestHTTPGivesWhatGRPCGives(t *testing.T) {
 	}
 }
 
+// TestRecordsNameTheDoor makes the same calls over gRPC and over HTTP, and reads their records.
+func TestRecordsNameTheDoor(t *testing.T) {
+	s := startAccessServer(t)
+	overHTTP := &connectclient.Conn{URL: s.http, Client: http.DefaultClient, Options: []connect.ClientOption{connect.WithProtoJSON()}}
+	for _, caller := range []string{"root", "unbound"} { // the calls of unbound are refused
+		for seen, conn := range []grpc.ClientConnInterface{s.conn, overHTTP} {
+			_, err := graphdv1.NewThreadServiceClient(conn).DeleteThread(s.as(t.Context(), caller), &graphdv1.DeleteThreadRequest{ThreadId: "none"})
+			require.Error(t, err)
+			r := lastRecord(t, s.audit, caller, "ThreadService/DeleteThread", seen)
+			require.Equal(t, []string{"grpc", "http"}[seen], r.Door, caller)
+		}
+	}
+}
+
 // firstAnswer makes a call and returns its first answer.
 func firstAnswer(ctx context.Context, t *testing.T, conn grpc.ClientConnInterface, method string, request proto.Message) (proto.Message, error) {
 	t.Helper()

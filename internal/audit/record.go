@@ -37,7 +37,7 @@ type Record struct {
 	How       string   `json:"how,omitempty"`       // kind of the credentials
 	Groups    []string `json:"groups,omitempty"`
 	Tenant    string   `json:"tenant,omitempty"`
-	Door      string   `json:"door,omitempty"`   // where the call came in, as the server knows it: grpc
+	Door      string   `json:"door,omitempty"`   // where the call came in, as the server knows it: grpc, http or link
 	Remote    string   `json:"remote,omitempty"` // address of the client, or of its proxy
 	RequestID string   `json:"request_id,omitempty"`
 

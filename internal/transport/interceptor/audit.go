@@ -19,6 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/audit"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/transport/callrecord"
+	"github.com/graphd-dev/graphd/internal/transport/handshake"
 )
 
 // Auditor keeps the records of calls. It does not wait.
@@ -26,8 +27,11 @@ type Auditor interface {
 	RecordCall(r audit.Record)
 }
 
-// doorGRPC is the door of all calls but those of a LocalConn. A client can't choose it.
-const doorGRPC = "grpc"
+// The doors of all calls but those of a LocalConn. A client can't choose them.
+const (
+	doorGRPC = "grpc"
+	doorHTTP = "http" // of browsers
+)
 
 // callAudit makes the records of calls. nil records nothing and costs nothing.
 type callAudit struct {
@@ -110,11 +114,14 @@ func (a *auditedCall) writeRecord(ctx context.Context, answer any, err error) {
 	if !a.isRecorded(r.Outcome) {
 		return
 	}
-	if caller := localCallerOf(ctx); caller != nil {
-		r.Door = caller.Door
-	}
 	if p, ok := peer.FromContext(ctx); ok {
 		r.Remote = p.Addr.String()
+		if _, isRelayed := p.AuthInfo.(handshake.RelayedInfo); isRelayed {
+			r.Door = doorHTTP
+		}
+	}
+	if caller := localCallerOf(ctx); caller != nil {
+		r.Door = caller.Door
 	}
 	var secrets callrecord.SecretsOf
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
