@@ -73,7 +73,9 @@ func (h *Holder) Reserve(caller string, need int64) (Grant, error) {
 	granted, was := c.granted[h.thread]
 	c.endGrantLocked(h.thread)
 	switch {
-	case c.isClosed || c.usedSlots >= c.maxRuns:
+	case c.isClosed:
+		return Grant{}, &NoCapacityError{caller: h.user.knownCaller(), IsClosed: true}
+	case c.usedSlots >= c.maxRuns:
 		c.requestSlotsLocked()
 		return Grant{}, &NoCapacityError{caller: h.user.knownCaller()}
 	case c.slots.checkFree(h.user) != nil:

@@ -259,6 +259,7 @@ func TestClosedLimiterAdmitsNothing(t *testing.T) {
 	c, _ := p.newHolder("c")
 	_, err := c.Reserve("", 1)
 	require.ErrorIs(t, err, capacity.ErrNoCapacity)
+	require.Equal(t, runtime.ReasonServerDraining, p.RefusalError(err).Reason, "the caller tries another server")
 	threads, full := p.GrantWaiting(16)
 	require.True(t, full)
 	require.Empty(t, threads)

@@ -10,8 +10,8 @@ import (
 var ErrNoCapacity = &NoCapacityError{}
 
 // NoCapacityError refuses a run because the server drives as many runs as it may, because
-// it drives as many of one tenant or caller as that may have, or because live runs hold as much
-// memory as they may.
+// it drives as many of one tenant or caller as that may have, because live runs hold as much
+// memory as they may, or because it goes down.
 type NoCapacityError struct {
 	NeedBytes int64  // bytes that the run would hold; 0 = no slot is free
 	Tenant    string // which has as many slots as it may; "" = the server has
@@ -19,12 +19,16 @@ type NoCapacityError struct {
 	// not the tenant.
 	IsOfCaller bool
 	MostRuns   int64 // of the tenant or the caller
+	// IsClosed says that the limiter admits no runs any more.
+	IsClosed bool
 
 	caller slotUser // whose run waits, if it is known
 }
 
 func (e *NoCapacityError) Error() string {
 	switch {
+	case e.IsClosed:
+		return "the server takes up no runs any more"
 	case e.NeedBytes > 0:
 		return "the live runs of the server hold as much as they may"
 	case e.IsOfCaller:
@@ -63,6 +67,9 @@ func (l *Limiter) RefusalError(err error) *runtime.Error {
 			return runtime.CallerLimitError(lack.Tenant, runtime.HoldingLiveRuns, lack.MostRuns)
 		}
 		return runtime.TenantLimitError(lack.Tenant, runtime.HoldingLiveRuns, lack.MostRuns)
+	}
+	if lack, ok := errors.AsType[*NoCapacityError](err); ok && lack.IsClosed {
+		return runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
 	}
 	if need := missingBytes(err); need > 0 {
 		return runtime.Errorf(runtime.ReasonTooManyRuns, "the live runs of the server hold as much as they may (--max-live-bytes), "+
