@@ -1,6 +1,9 @@
 // What a graph and people write is text, and values stay what they are.
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { after, before, describe } from "node:test";
 import { check, openPage, Server } from "./harness.mjs";
 
@@ -90,5 +93,51 @@ describe("hostile texts and numbers", () => {
       assert.ok(await page.locator(".scroll").evaluate((e) => e.scrollWidth <= e.clientWidth + 1), "the question scrolls up and down only");
       assert.equal(await page.locator(".facts dd[dir=auto]").first().evaluate((e) => getComputedStyle(e).direction), "ltr");
     }
+  });
+});
+
+// Titles of the fields of a large form, of which each has another kind.
+const words = ["Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "هل توافق على الدفع؟", "Überweisungszweck", "כתובת למשלוח", "Amount"];
+const kinds = [{ type: "string", minLength: 2 }, { type: "integer" }, { type: "boolean" }, { enum: ["ja", "nein", "أحيانا"] }, { type: "array", items: { type: "string" } }];
+
+describe("a form of two hundred fields", () => {
+  let server;
+  let folder;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "graphd-fields-"));
+    const properties = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`f${i}`, { ...kinds[i % 5], title: `${words[(i * 3) % 5]} ${i}` }]));
+    const schema = { type: "object", required: ["f0", "f195"], additionalProperties: false, properties };
+    const graph = {
+      graph: "many", channels: { answer: {} },
+      nodes: { ask: { ask: { message: "'Was gilt für diese Bestellung?'", schema, update: { answer: "answer" } } } }, edges: ["START -> ask", "ask -> END"],
+    };
+    writeFileSync(join(folder, "many.yaml"), JSON.stringify(graph));
+    server = await Server.start({ graphs: [relative(import.meta.dirname, folder)] });
+  });
+  after(async () => {
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  check("is shown, says what is wrong far below, and keeps what was entered", async () => {
+    const q = await server.ask("eva", "many", "many", {});
+    const page = await openPage(server, "ana", `/inbox/many/${q.interruptId}`);
+    const field = (i) => page.locator(`#field--f${i}`);
+    await field(199).waitFor();
+    assert.equal(await page.locator(".answer .field, .answer fieldset").count() >= 200, true);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out");
+    assert.ok(await page.locator(".scroll").evaluate((e) => e.scrollWidth <= e.clientWidth + 1), "the question scrolls up and down only");
+    await field(0).fill("eins");
+    await field(195).fill("x");
+    await field(196).fill("9007199254740993");
+    await page.getByRole("button", { name: /^Answer/ }).click();
+    await page.locator("#field--f195:focus").waitFor();
+    assert.equal(await field(195).getAttribute("aria-invalid"), "true");
+    await field(195).fill("هل توافق");
+    await page.getByRole("button", { name: /^Answer/ }).click();
+    await page.getByText("The answer is stored").waitFor();
+    const { values } = await server.call("ana", "ThreadService/GetState", { threadId: "many" });
+    assert.equal(values.json, '{"answer":{"f0":"eins","f195":"هل توافق","f196":9007199254740993}}');
+    assert.deepEqual(page.problems, []);
   });
 });

@@ -112,7 +112,7 @@ describe("what the screens show", () => {
     ["/threads/laptop?tab=branches", "first input"], ["/threads/laptop?tab=runs", "by Eva"], ["/graphs", "refund-review"], ["/graphs/expense", "Who has spent the money"],
     ["/graphs/expense?tab=nodes", "asks a person"], ["/workers", "No worker is attached"], ["/overview", "Open questions"],
   ];
-  const sizes = isLong ? [[1440, 900], [1000, 800], [390, 844]] : [[1440, 900], [390, 844]];
+  const sizes = isLong ? [[1440, 900], [1000, 800], [720, 450], [390, 844]] : [[1440, 900], [390, 844]];
   for (const theme of isLong ? ["light", "dark"] : ["dark"]) {
     for (const [width, height] of sizes) {
       for (const [path, shown] of screens) {

@@ -13,7 +13,7 @@ const fonts = [["Inter", "inter/files/inter-latin-wght-normal.woff2"], ["JetBrai
 
 /** The time that pictures show. */
 const shownTime = Date.parse("2026-03-17T10:04:00Z");
-const stamps = /"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"/g;
+const stamps = /("effectiveTime":)?"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"/g;
 
 /** Options of openPage for pictures. */
 export const pictureOptions = { bypassCSP: true, timezoneId: "UTC", locale: "en-GB", reducedMotion: "reduce" };
@@ -23,7 +23,10 @@ export const pictureOptions = { bypassCSP: true, timezoneId: "UTC", locale: "en-
  * minutes old; ages has the minutes by thread.
  */
 export async function freezeTime(page, ages) {
-  const shift = (text, threadId, now) => text.replaceAll(stamps, (_, stamp) => JSON.stringify(new Date(Date.parse(stamp) - now + shownTime - (ages[threadId] ?? 0) * 60e3).toISOString()));
+  const shift = (text, threadId, now) => text.replaceAll(stamps, (_, undone, stamp) => {
+    const age = undone ? 0 : (ages[threadId] ?? 0) * 60e3; // what was answered just now has no age
+    return (undone ?? "") + JSON.stringify(new Date(Date.parse(stamp) - now + shownTime - age).toISOString());
+  });
   const now = Date.now();
   await page.clock.setFixedTime(shownTime);
   await page.route("**/graphd.v1.*/*", async (route) => {

@@ -20,7 +20,7 @@ const text = "The customer received the **wrong colour** and wants the money bac
 describe("pictures", () => {
   let server;
   // Minutes since threads asked.
-  const ages = { "ticket-8841": 12.4, "ticket-8839": 17.4, "ticket-8837": 5.4, "ticket-8830": 21.4, "hotel-77": 190.4, "laptop-12": 35.4, "train-9": 8.4 };
+  const ages = { "ticket-8841": 12.4, "ticket-8839": 17.4, "ticket-8837": 5.4, "ticket-8830": 21.4, "deploy-142": 6.4, "hotel-77": 190.4, "laptop-12": 35.4, "train-9": 8.4 };
   before(async () => {
     server = await Server.start({ people: { ana: ["support-leads", "team-leads"], ben: ["support-leads"], dora: ["support-leads"], chen: [] }, graphs: ["people-graphs"] });
     const refund = (thread, title, amount) => server.ask("chen", "refunds", thread, { case: { title, text, order: thread, facts: { ...customer, amount } } });
@@ -37,6 +37,9 @@ describe("pictures", () => {
     await expense("hotel-77", 412, "3 nights in Lisbon");
     await expense("laptop-12", 1840, "Laptop");
     await expense("train-9", 240, "Train to Berlin");
+    const migration = { tool: "run_migration", cluster: "eu-1", file: "0142_drop_legacy_flags.sql", rows: "48,211,902", locks: "ACCESS EXCLUSIVE, about 4 s" };
+    const run = await server.ask("chen", "dba-agent", "deploy-142", { call: migration });
+    await server.call("ana", "InterruptService/ClaimInterrupt", { threadId: run.threadId, interruptId: run.interruptId });
   });
   after(() => server.stop());
 
@@ -55,13 +58,26 @@ describe("pictures", () => {
     }],
     ["question-own", "/inbox", { who: "chen", theme: "dark" }, inbox],
     ["question-phone", "/inbox", { width: 390, height: 844 }, inbox],
+    ["question-tool", "/inbox", {}, async (page) => {
+      await page.getByRole("option", { name: /0142/ }).click();
+      await page.getByRole("tab", { name: "Trail 2" }).waitFor();
+      for (const thread of [/8839/, /8837/]) await page.getByRole("option", { name: thread }).click({ modifiers: ["Control"] });
+      await page.getByText("2 chosen").waitFor();
+    }],
     ["thread-light", "/threads/ticket-8841", {}, (page) => page.locator(".node").nth(7).waitFor()],
     ["thread-dark", "/threads/ticket-8841?tab=timeline", { theme: "dark" }, (page) => page.locator(".node").nth(7).waitFor()],
     ["overview-light", "/overview", {}, (page) => page.getByText("By graph").waitFor()],
+    ["overview-dark", "/overview", { theme: "dark" }, (page) => page.getByText("By graph").waitFor()],
     ["keys-dark", "/inbox", { theme: "dark" }, async (page) => {
       await inbox(page);
       await page.keyboard.press("?");
       await page.getByRole("dialog").waitFor();
+    }],
+    ["question-undo", "/inbox", { theme: "dark" }, async (page) => {
+      await page.getByRole("option", { name: /0142/ }).click();
+      await page.keyboard.press("1");
+      await page.keyboard.press("Control+Enter");
+      await page.getByText(/takes effect in/).waitFor();
     }],
   ];
   for (const [name, path, { who = "ana", ...size }, prepare] of isLong || isMaking ? states : states.slice(0, 2)) {
