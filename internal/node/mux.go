@@ -24,6 +24,9 @@ import (
 type Options struct {
 	// Remote runs nodes of kind remote; without it they fail.
 	Remote runtime.Executor
+	// Reducers are functions that combine what nodes write, by name. Those that are not here
+	// are of a worker.
+	Reducers map[string]api.Reduce
 	// Schemas checks the schema and the default of an interrupt before it is
 	// raised; unchecked when nil.
 	Schemas runtime.Schemas
@@ -85,6 +88,11 @@ func (m *Mux) Execute(ctx context.Context, t *runtime.Task) (r pregel.Result) {
 // executeTask executes a function, an expression or a question here, and passes every
 // other task to a worker.
 func (m *Mux) executeTask(ctx context.Context, t *runtime.Task) pregel.Result {
+	if t.Reduce != nil {
+		if reduce := m.options.Reducers[t.Reduce.Function]; reduce != nil {
+			return m.checkResultSize(reduceWrites(t.Reduce, reduce))
+		}
+	}
 	switch {
 	case t.Reduce != nil || t.InWorker:
 		return m.executeRemote(ctx, t)

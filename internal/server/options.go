@@ -68,6 +68,8 @@ type Options struct {
 	StoreOptions
 	RedisTLSOptions
 
+	Embedding
+
 	LogsFailuresOnly bool // successful calls are not logged, unless at level debug
 }
 

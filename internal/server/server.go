@@ -17,7 +17,6 @@ import (
 
 	"go.uber.org/zap"
 
-	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/contain"
@@ -121,7 +120,7 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	}
 	// First the port: a second server should report that, and not that the store is
 	// locked.
-	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
+	if s.listener, err = o.listenGRPC(); err != nil {
 		return s, &exit.HintError{
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
@@ -237,8 +236,8 @@ func (s *Server) buildServices(
 		return err
 	}
 	s.remote = endpoint.NewExecutor(hub, o.endpointOptions(o.WorkerLosses, policy, s.endpointTLS, s.log.Named("endpoint")))
-	mux := node.New(api.Functions{}, node.Options{
-		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
+	mux := node.New(o.Functions, node.Options{
+		Reducers: o.Reducers, Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})
 	env, err := NewCompileEnv(schemas, o.expressionOptions())
 	if err != nil {

@@ -1,0 +1,57 @@
+// Package client calls a graphd server: it starts and follows runs, answers questions and reads
+// threads. Streams go on after a broken connection, where they were. Errors of the server are
+// [*Error], with a reason to branch on.
+package client
+
+import (
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// Client calls a server. Its methods may be called at the same time.
+type Client struct {
+	conn    grpc.ClientConnInterface
+	close   func() error
+	retries backoff
+}
+
+// Dial makes a client of the server at an address, HOST:PORT. Without options of transport
+// security the connection is in plain text. Nothing is sent before the first call.
+func Dial(address string, options ...grpc.DialOption) (*Client, error) {
+	all := append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)
+	conn, err := grpc.NewClient(address, all...)
+	if err != nil {
+		return nil, err
+	}
+	c := New(conn)
+	c.close = conn.Close
+	return c, nil
+}
+
+// New makes a client of a connection, which stays that of the caller.
+func New(conn grpc.ClientConnInterface) *Client {
+	return &Client{conn: conn, close: func() error { return nil }, retries: defaultBackoff()}
+}
+
+// Close closes the connection that Dial has made.
+func (c *Client) Close() error { return c.close() }
+
+// Graphs returns the calls of runs, as generated.
+func (c *Client) Graphs() graphdv1.GraphServiceClient { return graphdv1.NewGraphServiceClient(c.conn) }
+
+// Threads returns the calls of threads, as generated.
+func (c *Client) Threads() graphdv1.ThreadServiceClient {
+	return graphdv1.NewThreadServiceClient(c.conn)
+}
+
+// Interrupts returns the calls of questions, as generated.
+func (c *Client) Interrupts() graphdv1.InterruptServiceClient {
+	return graphdv1.NewInterruptServiceClient(c.conn)
+}
+
+// Registry returns the calls of graphs, as generated.
+func (c *Client) Registry() graphdv1.RegistryServiceClient {
+	return graphdv1.NewRegistryServiceClient(c.conn)
+}

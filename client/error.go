@@ -1,0 +1,66 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Error is an error of the server.
+type Error struct {
+	// Reason is what to branch on, like INTERRUPT_ALREADY_RESOLVED. docs/protocol.md lists them.
+	// "" = the server has not been reached, or is no graphd.
+	Reason string
+	Code   codes.Code
+	// Message is for people. It names the field, the reason and what would have been right.
+	Message string
+	// Details are those of the reason, like the field that is wrong.
+	Details map[string]string
+
+	cause error
+}
+
+// Error has the reason and the message.
+func (e *Error) Error() string {
+	if e.Reason == "" {
+		return fmt.Sprintf("%s: %s", e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s", e.Reason, e.Message)
+}
+
+// Unwrap returns the error of gRPC, for status.FromError.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is reports whether target is an *Error of the same reason: errors.Is(err, client.Reason("…")).
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.cause == nil && other.Reason == e.Reason
+}
+
+// Reason is an error of a reason, for errors.Is.
+func Reason(reason string) error { return &Error{Reason: reason} }
+
+// toError returns an error of gRPC as an *Error; those of the caller's context stay what they are.
+func toError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known
+	}
+	s, _ := status.FromError(err)
+	e := &Error{Code: s.Code(), Message: s.Message(), cause: err}
+	for _, detail := range s.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			e.Reason, e.Details = info.GetReason(), info.GetMetadata()
+		}
+	}
+	return e
+}

@@ -1,0 +1,87 @@
+package graphd_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd"
+	"github.com/graphd-dev/graphd/client"
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/graph"
+)
+
+type order struct {
+	Product string   `json:"product"`
+	Answer  string   `json:"answer"`
+	Log     []string `json:"log" graph:"append"`
+}
+
+func newOrders() *graph.Builder {
+	return graph.New("orders").State(order{}).
+		Node("receive", graph.Typed(func(context.Context, order) (any, error) {
+			return map[string]any{"log": []string{"received"}}, nil
+		})).
+		Node("pay", graph.Typed(func(ctx context.Context, o order) (any, error) {
+			answer, err := graph.Ask[string](ctx, map[string]any{"pay for": o.Product})
+			return map[string]any{"answer": answer, "log": []string{"paid"}}, err
+		})).
+		Chain(graph.Start, "receive", "pay", graph.End)
+}
+
+func TestAnEngineAsksAndGoesOnInAnotherOne(t *testing.T) {
+	ctx := t.Context()
+	store := graphd.SQLite(filepath.Join(t.TempDir(), "app.db"))
+	e, err := graphd.Open(ctx, store, newOrders())
+	require.NoError(t, err)
+	o, err := e.Invoke(ctx, client.Run{Graph: "orders", Thread: "t1", Input: order{Product: "tea", Log: []string{}}})
+	require.NoError(t, err)
+	require.True(t, o.Waits())
+	require.JSONEq(t, `{"pay for":"tea"}`, o.Questions[0].GetValue().GetJson())
+	require.NoError(t, e.Close(context.WithoutCancel(ctx)))
+
+	e, err = graphd.Open(ctx, store, newOrders())
+	require.NoError(t, err)
+	o, err = e.Resume(ctx, "t1", client.Answer{Value: "yes"})
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, o.Run.GetState(), o.Run.GetFailure())
+	got, err := client.Decode[order](o.Run.GetOutput())
+	require.NoError(t, err)
+	require.Equal(t, order{Product: "tea", Answer: "yes", Log: []string{"received", "paid"}}, got)
+	_, err = e.Resume(ctx, "t1", client.Answer{Question: o.Run.GetRunId(), Value: "no"})
+	require.ErrorIs(t, err, client.Reason("INTERRUPT_NOT_FOUND"))
+	require.NoError(t, e.Close(context.WithoutCancel(ctx)))
+}
+
+func TestReducersAndRoutesInGo(t *testing.T) {
+	ctx := t.Context()
+	count := graph.New("count").
+		Channel("n", graph.ReduceBy(func(a, b int) (int, error) { return a + b, nil })).
+		Node("add", func(context.Context, graph.State) (any, error) { return json.RawMessage(`{"n":2}`), nil }).
+		Edge(graph.Start, "add").
+		Route("add", func(_ context.Context, s graph.State) (any, error) {
+			var n int
+			err := s.Decode("n", &n)
+			if n < 6 {
+				return "add", err
+			}
+			return graph.End, err
+		}, "add", graph.End)
+	e, err := graphd.Open(ctx, graphd.Memory(), count)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close(context.WithoutCancel(ctx))) }()
+	var updates int
+	for event, err := range e.Stream(ctx, client.Run{Graph: "count", Thread: "t1", Input: map[string]any{}}) {
+		require.NoError(t, err)
+		if event.GetUpdate() != nil {
+			updates++
+		}
+		if end := event.GetEnd(); end != nil {
+			require.JSONEq(t, `{"n":6}`, end.GetRun().GetOutput().GetJson())
+		}
+	}
+	require.Equal(t, 3, updates)
+}

@@ -1,0 +1,206 @@
+package graph
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Graph is a graph that a [Builder] describes: the document that a server takes, and the functions
+// that it names.
+type Graph struct {
+	name      string
+	document  document
+	functions Functions
+	reducers  map[string]Reduce
+	subgraphs []*Graph
+}
+
+// Name returns the name of the graph.
+func (g *Graph) Name() string { return g.name }
+
+// Subgraphs returns the graphs that nodes of this one run, each once.
+func (g *Graph) Subgraphs() []*Graph { return slices.Clone(g.subgraphs) }
+
+// Functions returns the functions of nodes and routes, by the names that the document has for them.
+func (g *Graph) Functions() Functions { return maps.Clone(g.functions) }
+
+// Reducers returns the reducers in Go, by the names that the document has for them.
+func (g *Graph) Reducers() map[string]Reduce { return maps.Clone(g.reducers) }
+
+// Place says who runs the functions of a graph.
+type Place int
+
+const (
+	// InProcess is the process that has the server in it.
+	InProcess Place = iota
+	// InWorker is a worker of the server.
+	InWorker
+)
+
+// Document returns the graph as a file in JSON, as docs/graphs.md describes it.
+func (g *Graph) Document(where Place) ([]byte, error) {
+	d := g.document
+	d.Nodes = maps.Clone(d.Nodes)
+	for name, n := range d.Nodes {
+		switch {
+		case n.Graph != "":
+		case where == InWorker:
+			n.Remote, n.Function = &struct{}{}, ""
+		}
+		d.Nodes[name] = n
+	}
+	d.Routes = slices.Clone(d.Routes)
+	for i := range d.Routes {
+		d.Routes[i].InWorker = where == InWorker
+	}
+	return json.MarshalIndent(d, "", "  ")
+}
+
+// document is a graph file. Names of channels and nodes are sorted: their order means nothing.
+type document struct {
+	Graph           string                     `json:"graph"`
+	Description     string                     `json:"description,omitempty"`
+	Channels        map[string]channelDocument `json:"channels"`
+	Nodes           map[string]nodeDocument    `json:"nodes"`
+	Edges           []edgeDocument             `json:"edges,omitempty"`
+	Routes          []routeDocument            `json:"conditional_edges,omitempty"`
+	InterruptBefore []string                   `json:"interrupt_before,omitempty"`
+	InterruptAfter  []string                   `json:"interrupt_after,omitempty"`
+	StepLimit       int                        `json:"step_limit,omitempty"`
+}
+
+type channelDocument struct {
+	Reducer  string          `json:"reducer,omitempty"`
+	Function string          `json:"function,omitempty"`
+	Default  json.RawMessage `json:"default,omitempty"`
+}
+
+type nodeDocument struct {
+	Description  string          `json:"description,omitempty"`
+	Function     string          `json:"function,omitempty"`
+	Remote       *struct{}       `json:"remote,omitempty"`
+	Graph        string          `json:"graph,omitempty"`
+	Reads        []string        `json:"reads,omitempty"`
+	Defer        bool            `json:"defer,omitempty"`
+	Destinations []string        `json:"destinations,omitempty"`
+	Timeout      string          `json:"timeout,omitempty"`
+	IdleTimeout  string          `json:"idle_timeout,omitempty"`
+	Retry        []retryDocument `json:"retry,omitempty"`
+	ErrorHandler string          `json:"error_handler,omitempty"`
+}
+
+type retryDocument struct {
+	MaxAttempts     int      `json:"max_attempts,omitempty"`
+	InitialInterval string   `json:"initial_interval,omitempty"`
+	Backoff         float64  `json:"backoff,omitempty"`
+	MaxInterval     string   `json:"max_interval,omitempty"`
+	NoJitter        bool     `json:"no_jitter,omitempty"`
+	On              []string `json:"on,omitempty"`
+}
+
+type edgeDocument struct {
+	From []string `json:"from"`
+	To   string   `json:"to"`
+}
+
+type routeDocument struct {
+	From     string   `json:"from"`
+	Router   string   `json:"router"`
+	InWorker bool     `json:"in_worker,omitempty"`
+	Then     []string `json:"then,omitempty"`
+}
+
+func newGraph(b *Builder) (*Graph, error) {
+	g := &Graph{name: b.name, functions: make(Functions), reducers: make(map[string]Reduce)}
+	g.document = document{
+		Graph: b.name, Description: b.description, Channels: make(map[string]channelDocument), Nodes: make(map[string]nodeDocument),
+		InterruptBefore: b.before, InterruptAfter: b.after, StepLimit: b.stepLimit,
+	}
+	for i := range b.channels {
+		if err := g.addChannel(&b.channels[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range b.nodes {
+		if err := g.addNode(&b.nodes[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range b.edges {
+		g.document.Edges = append(g.document.Edges, edgeDocument{e.from, e.to})
+	}
+	for i, r := range b.routes {
+		function := g.functionName("route " + strconv.Itoa(i+1) + " from " + r.from)
+		g.functions[function] = r.decide
+		g.document.Routes = append(g.document.Routes, routeDocument{From: r.from, Router: function, Then: r.to})
+	}
+	return g, nil
+}
+
+// functionName returns how the document calls a function: functions of several graphs are in one
+// process.
+func (g *Graph) functionName(of string) string { return g.name + ": " + of }
+
+func (g *Graph) addChannel(c *channel) error {
+	d := channelDocument{Reducer: c.reducer}
+	if c.reduce != nil {
+		if c.reducer != "" {
+			return fmt.Errorf("channel %q of graph %q has the reducer %q and a function: want one of them", c.name, g.name, c.reducer)
+		}
+		d.Reducer, d.Function = "remote", g.functionName("reducer of "+c.name)
+		g.reducers[d.Function] = c.reduce
+	}
+	if c.hasStart {
+		text, err := encodeJSON(c.initial)
+		if err != nil {
+			return fmt.Errorf("the initial value of channel %q of graph %q: %w", c.name, g.name, err)
+		}
+		d.Default = text
+	}
+	g.document.Channels[c.name] = d
+	return nil
+}
+
+func (g *Graph) addNode(n *node) error {
+	p := &n.policy
+	d := nodeDocument{
+		Description: p.description, Reads: p.reads, Defer: p.waits, Destinations: p.destinations, ErrorHandler: p.errorHandler,
+		Timeout: formatDuration(p.timeout), IdleTimeout: formatDuration(p.idleTimeout),
+	}
+	for _, r := range p.retries {
+		d.Retry = append(d.Retry, retryDocument{
+			r.MaxAttempts, formatDuration(r.InitialInterval), r.Backoff, formatDuration(r.MaxInterval), r.NoJitter, r.On,
+		})
+	}
+	if n.graph != nil {
+		sub, err := n.graph.Build()
+		if err != nil {
+			return err
+		}
+		d.Graph = sub.name
+		g.addSubgraph(sub)
+	} else {
+		d.Function = g.functionName("node " + n.name)
+		g.functions[d.Function] = n.run
+	}
+	g.document.Nodes[n.name] = d
+	return nil
+}
+
+func (g *Graph) addSubgraph(sub *Graph) {
+	if !slices.ContainsFunc(g.subgraphs, func(known *Graph) bool { return known.name == sub.name }) {
+		g.subgraphs = append(g.subgraphs, sub)
+	}
+}
+
+// formatDuration writes a duration as graph files have it, "" = none.
+func formatDuration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
