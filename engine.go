@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -47,6 +48,9 @@ type Engine struct {
 	server *server.Server
 	conn   *grpc.ClientConn
 	drain  time.Duration
+
+	closing sync.Once
+	closed  error // of the first Close
 }
 
 // Options change an engine. Its zero value is that of a server.
@@ -172,13 +176,19 @@ func (e *Engine) putGraphs(ctx context.Context, graphs []*graph.Graph) error {
 }
 
 // Close lets calls and nodes end, for as long as ctx and the flag drain-timeout allow, and closes
-// the store. What is not done goes on when the store is opened again.
+// the store. What is not done goes on when the store is opened again. All calls return the error of
+// the first one.
 func (e *Engine) Close(ctx context.Context) error {
+	e.closing.Do(func() { e.closed = e.closeAll(ctx) })
+	return e.closed
+}
+
+func (e *Engine) closeAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.drain)
 	defer cancel()
-	var err error
+	err := e.server.DrainServer(ctx)
 	if e.conn != nil {
-		err = e.conn.Close()
+		err = errors.Join(err, e.conn.Close())
 	}
-	return errors.Join(err, e.server.DrainServer(ctx))
+	return err
 }
