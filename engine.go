@@ -73,7 +73,7 @@ func Open(ctx context.Context, store Store, graphs ...*graph.Builder) (*Engine, 
 }
 
 // OpenWith is [Open] with options.
-func OpenWith(ctx context.Context, store Store, options Options, graphs ...*graph.Builder) (_ *Engine, err error) {
+func OpenWith(ctx context.Context, store Store, options Options, graphs ...*graph.Builder) (*Engine, error) {
 	built, err := buildGraphs(graphs)
 	if err != nil {
 		return nil, err
@@ -97,18 +97,24 @@ func OpenWith(ctx context.Context, store Store, options Options, graphs ...*grap
 		return nil, err
 	}
 	e.server.StartServing()
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, e.Close(ctx))
-		}
-	}()
+	err = e.connect(listener)
+	if err == nil {
+		err = e.putGraphs(ctx, built)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.Close(ctx))
+	}
+	return e, nil
+}
+
+// connect makes the client of the engine.
+func (e *Engine) connect(listener *bufconn.Listener) (err error) {
 	e.conn, err = grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		e.Client = client.New(e.conn)
 	}
-	e.Client = client.New(e.conn)
-	return e, e.putGraphs(ctx, built)
+	return err
 }
 
 // serverOptions returns the options of a server, of which flags are set.

@@ -65,6 +65,14 @@ func (p program) answer(thread string, answers ...client.Answer) *client.Outcome
 	return o
 }
 
+// goOn goes on with a thread whose run has failed or was stopped.
+func (p program) goOn(thread string) *client.Outcome {
+	p.t.Helper()
+	o, err := p.Invoke(p.t.Context(), client.Run{Thread: thread})
+	require.NoError(p.t, err)
+	return o
+}
+
 // requireOutput requires that the run has succeeded with an output.
 func requireOutput(t *testing.T, o *client.Outcome, want string) {
 	t.Helper()
