@@ -340,8 +340,16 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/node/function", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"graph", "internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
+			"internal/payload",
+		},
+	},
+	{
 		path: "internal/node", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
+			"internal/node/function",
 			"graph", "internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
 			"internal/payload",
 		},
@@ -602,6 +610,9 @@ var layers = []layer{
 	{path: "gen", neverLinks: driverPackages},
 	// The API for nodes of users: it imports no package of graphd.
 	{path: "graph", neverLinks: outerPackages},
+	{path: "client", mayImport: []string{"gen"}, neverLinks: concatLists(driverPackages, []string{module + "/internal"})},
+	// The engine in the process of its user wires a server.
+	{path: "", importsAnything: true},
 	// Workers in Go compare answers with it.
 	{path: "seen", mayImport: []string{"internal/payload"}, neverLinks: outerPackages},
 	// It wires a server, as cmd/graphd wires commands.

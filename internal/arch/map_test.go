@@ -49,7 +49,7 @@ func packageFolders(t *testing.T) []string {
 func checkLayerFolders(packages []string) error {
 	var all []error
 	for _, l := range layers {
-		if !slices.ContainsFunc(packages, func(folder string) bool { return isWithin(folder, l.path) }) {
+		if l.path != "" && !slices.ContainsFunc(packages, func(folder string) bool { return isWithin(folder, l.path) }) {
 			all = append(all, fmt.Errorf("internal/arch/layers_test.go: layer %q has no package: remove its line, and its name from the others", l.path))
 		}
 	}

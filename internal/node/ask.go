@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/node/function"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -23,34 +24,33 @@ func executeAsk(ctx context.Context, t *runtime.Task) pregel.Result {
 	vars := newVars(ctx, t)
 	needed, err := evalCondition(t.Node.When, vars)
 	if err != nil {
-		return failedResult(expressionFailure("when", err))
+		return function.FailedResult(expressionFailure("when", err))
 	}
 	if !needed {
 		return evalUpdate(t.Node.Otherwise, t.Node.Spec.Ask.Otherwise, t.Node.Goto, vars)
 	}
 	key, err := evalText(t.Node.Key, vars)
 	if err != nil {
-		return failedResult(expressionFailure("key", err))
+		return function.FailedResult(expressionFailure("key", err))
 	}
-	var r replay
-	r.loadJournal(t)
+	r := function.NewReplay(t.Journal, t.Graph.Spec)
 	asked := buildAsk(t, key, vars)
-	known := r.findAnswer(journalKey{key: key})
-	if known == nil || asked.Failure != nil || !r.canUseAnswer(known, &asked.Asks[0]) {
+	known := r.AnswerWithKey(key)
+	if known == nil || asked.Failure != nil || !r.CanUseAnswer(known, &asked.Asks[0]) {
 		return asked
 	}
 	switch {
 	case known.Dismissed:
-		return failedResult(failureOfError(&api.DismissedError{Question: "the question", Note: known.Reason}))
+		return function.FailedResult(function.FailureOf(&api.DismissedError{Question: "the question", Note: known.Reason}))
 	case known.Expired:
-		return failedResult(failureOfError(&api.ExpiredError{Question: "the question"}))
+		return function.FailedResult(function.FailureOf(&api.ExpiredError{Question: "the question"}))
 	}
 	vars.Answer = known.Value
 	result := evalUpdate(t.Node.Update, t.Node.Spec.Ask.Update, t.Node.Goto, vars)
 	if known.HasSecrets {
 		result = hideSecrets(t.Graph, result)
 	}
-	result.UsedAnswers = r.usedAnswers
+	result.UsedAnswers = r.UsedAnswers()
 	return result
 }
 
@@ -64,7 +64,7 @@ func hideSecrets(g *graph.Graph, result pregel.Result) pregel.Result {
 	for i := range result.Goto {
 		target := result.Goto[i].Node
 		if n, ok := g.Node(target); target != graph.End && (!ok || n.Kind == graph.KindStart) {
-			return failedResult(permanentFailure(runtime.FailedUnknownTarget, "UnknownTarget",
+			return function.FailedResult(function.PermanentFailure(runtime.FailedUnknownTarget, "UnknownTarget",
 				"goto: names no node; its name is not shown, because the answer has secret parts"))
 		}
 	}
@@ -83,34 +83,34 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 	spec := t.Node.Spec.Ask
 	message, err := evalText(t.Node.Message, vars)
 	if err != nil {
-		return failedResult(expressionFailure("message", err))
+		return function.FailedResult(expressionFailure("message", err))
 	}
 	value := payload.Null
 	if t.Node.Value != nil {
 		if value, err = t.Node.Value.Eval(vars); err != nil {
-			return failedResult(expressionFailure("value", err))
+			return function.FailedResult(expressionFailure("value", err))
 		}
 	}
 	assignees, err := evalNames(&spec.Assignees, t.Node.Assignees, vars)
 	if err != nil {
-		return failedResult(expressionFailure("assignees", err))
+		return function.FailedResult(expressionFailure("assignees", err))
 	}
 	if err := checkAssignees(assignees); err != nil {
-		return failedResult(expressionFailure("assignees", err))
+		return function.FailedResult(expressionFailure("assignees", err))
 	}
 	ttl, err := evalTTL(t.Node, vars)
 	if err != nil {
-		return failedResult(expressionFailure("ttl", err))
+		return function.FailedResult(expressionFailure("ttl", err))
 	}
 	answer := spec.Default
 	if t.Node.Default != nil {
 		if answer, err = t.Node.Default.Eval(vars); err != nil {
-			return failedResult(expressionFailure("default_expr", err))
+			return function.FailedResult(expressionFailure("default_expr", err))
 		}
 	}
 	policy, failure := evalPolicy(t.Node, vars)
 	if failure != nil {
-		return failedResult(failure)
+		return function.FailedResult(failure)
 	}
 	ask := pregel.Ask{
 		Key: key, Reason: spec.Reason, Message: message, Value: value, Schema: spec.Schema,
@@ -120,7 +120,7 @@ func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 		Secret: spec.Secret,
 	}
 	if err := ask.HideSecrets(); err != nil {
-		return failedResult(expressionFailure("ask", err))
+		return function.FailedResult(expressionFailure("ask", err))
 	}
 	return pregel.Result{Asks: []pregel.Ask{ask}}
 }
@@ -143,16 +143,16 @@ func evalTTL(n *graph.Node, vars graph.Vars) (time.Duration, error) {
 			return 0, err
 		}
 		if ttl, err = graph.ParseDuration(text); err != nil {
-			return 0, fmt.Errorf("must yield a duration like 30m, not %s", shortenValue(value))
+			return 0, fmt.Errorf("must yield a duration like 30m, not %s", function.ShortenValue(value))
 		}
 	case payload.Number:
 		seconds, err := strconv.ParseFloat(string(value), 64)
 		if err != nil || seconds > maxTTL.Seconds() {
-			return 0, fmt.Errorf("must yield at most %s, not %s seconds", maxTTL, shortenValue(value))
+			return 0, fmt.Errorf("must yield at most %s, not %s seconds", maxTTL, function.ShortenValue(value))
 		}
 		ttl = time.Duration(seconds * float64(time.Second))
 	default:
-		return 0, fmt.Errorf("must yield a duration like 30m, a number of seconds, or null, not %s", shortenValue(value))
+		return 0, fmt.Errorf("must yield a duration like 30m, a number of seconds, or null, not %s", function.ShortenValue(value))
 	}
 	if ttl <= 0 || ttl > maxTTL {
 		return 0, fmt.Errorf("must yield more than 0s and at most %s, not %s", maxTTL, ttl)
@@ -229,7 +229,7 @@ func evalNames(s *graph.NamesSpec, p graph.Program, vars graph.Vars) ([]string, 
 	names := make([]string, len(items))
 	for i, item := range items {
 		if payload.KindOf(item) != payload.String {
-			return nil, fmt.Errorf("must yield a name or a list of names, not %s", shortenValue(value))
+			return nil, fmt.Errorf("must yield a name or a list of names, not %s", function.ShortenValue(value))
 		}
 		if names[i], err = payload.Unquote(item); err != nil {
 			return nil, err
@@ -250,7 +250,7 @@ func evalCondition(p graph.Program, vars graph.Vars) (bool, error) {
 	case value == "true", value == "false":
 		return value == "true", nil
 	}
-	return false, fmt.Errorf("a condition must be true or false, not %s", shortenValue(value))
+	return false, fmt.Errorf("a condition must be true or false, not %s", function.ShortenValue(value))
 }
 
 // evalText evaluates an expression that yields text. Other values become JSON; null

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/node/function"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -30,7 +31,7 @@ func evalUpdate(programs []graph.Program, list []graph.Assignment, goTo graph.Pr
 	for i, p := range programs {
 		value, err := p.Eval(vars)
 		if err != nil {
-			return failedResult(expressionFailure(list[i].Channel, err))
+			return function.FailedResult(expressionFailure(list[i].Channel, err))
 		}
 		fields[i] = payload.Field{Key: list[i].Channel, Value: value}
 	}
@@ -46,7 +47,7 @@ func evalUpdate(programs []graph.Program, list []graph.Assignment, goTo graph.Pr
 	}
 	targets, err := evalGoto(goTo, vars)
 	if err != nil {
-		return failedResult(expressionFailure("goto", err))
+		return function.FailedResult(expressionFailure("goto", err))
 	}
 	r.Goto = targets
 	return r
@@ -66,7 +67,7 @@ func evalGoto(p graph.Program, vars graph.Vars) ([]checkpoint.Send, error) {
 // expressionFailure returns the failure of an expression. The same state gives the
 // same failure, so it is not retried.
 func expressionFailure(where string, err error) *pregel.Failure {
-	f := permanentFailure(runtime.FailedNode, "ExpressionError", clipText(fmt.Sprintf("%s: %v", where, err)))
+	f := function.PermanentFailure(runtime.FailedNode, "ExpressionError", function.ClipText(fmt.Sprintf("%s: %v", where, err)))
 	if limit, ok := errors.AsType[*graph.LimitError](err); ok {
 		f.Reason, f.Details = runtime.FailedLimit, limit.Details()
 	}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/node/function"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -27,46 +27,31 @@ type Options struct {
 	// Reducers are functions that combine what nodes write, by name. Those that are not here
 	// are of a worker.
 	Reducers map[string]api.Reduce
-	// Schemas checks the schema and the default of an interrupt before it is
-	// raised; unchecked when nil.
-	Schemas runtime.Schemas
+	// Schemas, Grace, SeparateGoroutines and StrictReplay are those of [function.Options].
+	Schemas            runtime.Schemas
+	Grace              time.Duration
+	SeparateGoroutines bool
+	StrictReplay       bool
 	// Limits bound every value of a node's result.
 	Limits payload.Limits
-	// Grace is the time that a function may run after its ctx has ended, before it
-	// is abandoned; 500 ms.
-	Grace time.Duration
-	// SeparateGoroutines runs every function in a goroutine of its own, as those
-	// with a time limit always are, so that Execute ends with its ctx in any case.
-	// It costs a few microseconds per call. Without it, a function that ignores the
-	// end of its ctx holds its run for as long as it runs.
-	SeparateGoroutines bool
-	// StrictReplay fails a function that ends without using all entries of its
-	// journal. Otherwise the server logs that.
-	StrictReplay bool
-	Logger       *zap.Logger // silent when nil
+	Logger *zap.Logger // silent when nil
 }
 
 // Mux runs each node by its kind. It is safe for concurrent use.
 type Mux struct {
 	functions api.Functions
 	options   Options
-	log       *zap.Logger
-	encoders  sync.Pool // of *encoder
+	runner    *function.Runner
 }
 
 var _ runtime.Executor = (*Mux)(nil)
 
 // New makes a Mux that knows the given functions, also as routers.
 func New(functions api.Functions, options Options) *Mux {
-	if options.Grace <= 0 {
-		options.Grace = 500 * time.Millisecond
-	}
-	m := &Mux{functions: maps.Clone(functions), options: options, log: options.Logger}
-	if m.log == nil {
-		m.log = zap.NewNop()
-	}
-	m.encoders.New = func() any { return newEncoder() }
-	return m
+	return &Mux{functions: maps.Clone(functions), options: options, runner: function.NewRunner(function.Options{
+		Schemas: options.Schemas, Limits: options.Limits, Grace: options.Grace, SeparateGoroutines: options.SeparateGoroutines,
+		StrictReplay: options.StrictReplay, Logger: options.Logger,
+	})}
 }
 
 // HasFunction reports whether a function is registered under a name.
@@ -77,7 +62,7 @@ func (m *Mux) Execute(ctx context.Context, t *runtime.Task) (r pregel.Result) {
 	ended := false
 	defer func() {
 		if !ended {
-			r = pregel.Result{Failure: panicFailure(recover())}
+			r = pregel.Result{Failure: function.PanicFailure(recover())}
 		}
 	}()
 	r = m.executeTask(ctx, t)
@@ -90,7 +75,7 @@ func (m *Mux) Execute(ctx context.Context, t *runtime.Task) (r pregel.Result) {
 func (m *Mux) executeTask(ctx context.Context, t *runtime.Task) pregel.Result {
 	if t.Reduce != nil {
 		if reduce := m.options.Reducers[t.Reduce.Function]; reduce != nil {
-			return m.checkResultSize(reduceWrites(t.Reduce, reduce))
+			return m.checkResultSize(function.ReduceWrites(t.Reduce, reduce))
 		}
 	}
 	switch {
@@ -110,7 +95,7 @@ func (m *Mux) executeTask(ctx context.Context, t *runtime.Task) pregel.Result {
 		return m.executeRemote(ctx, t)
 	case graph.KindStart, graph.KindGraph:
 	}
-	return failedResult(permanentFailure(runtime.ReasonInternal, "Internal",
+	return function.FailedResult(function.PermanentFailure(runtime.ReasonInternal, "Internal",
 		fmt.Sprintf("node %q is not for an executor to run", t.Node.Name)))
 }
 
@@ -127,7 +112,7 @@ func (m *Mux) checkResultSize(r pregel.Result) pregel.Result {
 	if most <= 0 || size <= most {
 		return r
 	}
-	return failedResult(invalidResult(&payload.LimitError{Limit: "bytes", Max: most, Got: size}))
+	return function.FailedResult(function.InvalidResult(&payload.LimitError{Limit: "bytes", Max: most, Got: size}))
 }
 
 func functionName(n *graph.Node) string {
@@ -145,7 +130,7 @@ func (m *Mux) executeRemote(ctx context.Context, t *runtime.Task) pregel.Result 
 	if t.Node != nil {
 		what = fmt.Sprintf("node %q", t.Node.Name)
 	}
-	return failedResult(permanentFailure(runtime.ReasonNoWorkerAvailable, "NoWorker",
+	return function.FailedResult(function.PermanentFailure(runtime.ReasonNoWorkerAvailable, "NoWorker",
 		fmt.Sprintf("%s of graph %q runs in a worker, and this server connects to none", what, tenant.ClientName(t.Graph.Name))))
 }
 
@@ -153,9 +138,9 @@ func (m *Mux) executeRemote(ctx context.Context, t *runtime.Task) pregel.Result 
 func (m *Mux) executeFunction(ctx context.Context, t *runtime.Task, name string) pregel.Result {
 	f := m.functions[name]
 	if f == nil {
-		return failedResult(permanentFailure(runtime.FailedNode, "UnknownFunction",
+		return function.FailedResult(function.PermanentFailure(runtime.FailedNode, "UnknownFunction",
 			fmt.Sprintf("no function %q is registered in this process%s", name,
 				graph.Suggest(name, slices.Sorted(maps.Keys(m.functions))))))
 	}
-	return newFunctionCall(m, t).runFunction(ctx, f)
+	return m.runner.Run(ctx, newFunctionTask(t), f)
 }

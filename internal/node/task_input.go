@@ -1,10 +1,14 @@
 package node
 
 import (
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/node/function"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // taskInput is the state that a node sees: its channels, or the value of a Send.
@@ -77,4 +81,33 @@ func (v inputValues) Text() string {
 		return string(v.input.sendInput)
 	}
 	return string(v.input.view.Object())
+}
+
+// newFunctionTask returns what an attempt of a function may depend on.
+func newFunctionTask(t *runtime.Task) *function.Task {
+	input := newTaskInput(t)
+	f := &function.Task{
+		Info: api.Info{
+			Thread: tenant.ClientName(t.Thread), Run: t.Run, Graph: tenant.ClientName(t.Graph.Name), GraphVersion: t.Graph.Version,
+			Node: t.Node.Name, Task: t.ID, Namespace: t.Namespace, Step: t.Step, Attempt: t.Attempt,
+			Metadata: t.Metadata, Context: string(t.Context), Input: string(t.Send), Failed: toAPIFailure(t.Failed),
+		},
+		Thread: t.Thread, Input: inputValues{&input}, Router: t.Router, HasTimeLimit: t.Node.IdleTimeout > 0,
+		Journal: t.Journal, Spec: t.Graph.Spec, Effects: t.Effects,
+	}
+	if hasRootChannel(t.Graph) {
+		f.State = function.SingleValue
+	}
+	return f
+}
+
+// toAPIFailure converts the failure that an error handler handles.
+func toAPIFailure(f *checkpoint.Failure) *api.Failure {
+	if f == nil {
+		return nil
+	}
+	return &api.Failure{
+		Node: f.Node, Reason: f.Reason, Type: f.Type, Message: f.Message,
+		Attempt: f.Attempt, Details: f.Details,
+	}
 }

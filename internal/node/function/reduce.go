@@ -1,4 +1,4 @@
-package node
+package function
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// reduceWrites combines the writes of a superstep, one after the other. The first value of a channel
+// ReduceWrites combines the writes of a superstep, one after the other. The first value of a channel
 // that is unset is the first write.
-func reduceWrites(r *pregel.Reduction, reduce api.Reduce) pregel.Result {
+func ReduceWrites(r *pregel.Reduction, reduce api.Reduce) pregel.Result {
 	value, writes := json.RawMessage(r.Current), r.Writes
 	if r.Current == "" {
 		value, writes = json.RawMessage(writes[0]), writes[1:]
@@ -18,7 +18,7 @@ func reduceWrites(r *pregel.Reduction, reduce api.Reduce) pregel.Result {
 	for _, write := range writes {
 		next, err := reduce(value, json.RawMessage(write))
 		if err != nil {
-			return failedResult(failureOfError(err))
+			return FailedResult(FailureOf(err))
 		}
 		value = next
 	}

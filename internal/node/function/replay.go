@@ -1,4 +1,4 @@
-package node
+package function
 
 import (
 	"strconv"
@@ -9,7 +9,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
-	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -33,34 +32,43 @@ func (j journalKey) String() string {
 	return text
 }
 
-// replay matches the calls of a function with those of its earlier attempts.
-type replay struct {
+// Replay matches the calls of a function with those of its earlier attempts.
+type Replay struct {
 	mu             sync.Mutex
 	spec           *graph.Spec // has the drift policies of the graph
+	namesAll       bool        // also answers to the question that was shown are named
 	journal        pregel.Journal
 	matched        map[journalKey]bool
 	unmatchedCount int                        // journal entries that the function has not used yet
 	nextIndexes    map[journalKey]int         // by scope and key: the next index
 	asks           []pregel.Ask               // raised by this attempt
 	askedAgain     map[journalKey]bool        // those whose earlier answer was given to another question
-	usedAnswers    []pregel.UsedAnswer        // answers used for other questions than were shown
+	usedAnswers    []pregel.UsedAnswer        // answers to name in the result
 	difference     *api.NonDeterministicError // the first difference
 }
 
-// loadJournal sets the answers and memos of earlier attempts. Those of a router do not
-// count as unused.
-func (r *replay) loadJournal(t *runtime.Task) {
-	r.journal = t.Journal
-	if t.Graph != nil {
-		r.spec = t.Graph.Spec
-	}
+// NewReplay makes a Replay of the answers and memos of earlier attempts.
+func NewReplay(journal pregel.Journal, spec *graph.Spec) *Replay {
+	return &Replay{journal: journal, spec: spec, unmatchedCount: len(journal.Answers) + len(journal.Memos)}
+}
+
+// load sets the answers and memos of earlier attempts. Those of a router do not count as unused.
+func (r *Replay) load(t *Task, namesAll bool) {
+	r.journal, r.spec, r.namesAll = t.Journal, t.Spec, namesAll
 	if t.Router == "" {
 		r.unmatchedCount = len(t.Journal.Answers) + len(t.Journal.Memos)
 	}
 }
 
+// UsedAnswers returns the answers to name in the result.
+func (r *Replay) UsedAnswers() []pregel.UsedAnswer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.usedAnswers
+}
+
 // isReplaying reports whether the function still repeats its earlier calls.
-func (r *replay) isReplaying() bool {
+func (r *Replay) isReplaying() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.unmatchedCount > 0
@@ -68,7 +76,7 @@ func (r *replay) isReplaying() bool {
 
 // nextKey returns the position of the next call with a key in a scope, and counts the
 // call.
-func (r *replay) nextKey(scope, key string) journalKey {
+func (r *Replay) nextKey(scope, key string) journalKey {
 	if r.nextIndexes == nil {
 		r.nextIndexes = make(map[journalKey]int, 2)
 	}
@@ -80,7 +88,7 @@ func (r *replay) nextKey(scope, key string) journalKey {
 }
 
 // markMatched records that the function has used the journal entry at a position.
-func (r *replay) markMatched(p journalKey) {
+func (r *Replay) markMatched(p journalKey) {
 	if r.matched == nil {
 		r.matched = make(map[journalKey]bool, r.unmatchedCount)
 	}
@@ -91,7 +99,7 @@ func (r *replay) markMatched(p journalKey) {
 }
 
 // findAnswer returns the answer at a position, nil when there is none.
-func (r *replay) findAnswer(p journalKey) *pregel.Answer {
+func (r *Replay) findAnswer(p journalKey) *pregel.Answer {
 	for i := range r.journal.Answers {
 		if a := &r.journal.Answers[i]; a.Scope == p.scope && a.Key == p.key && a.Index == p.index {
 			return a
@@ -101,7 +109,7 @@ func (r *replay) findAnswer(p journalKey) *pregel.Answer {
 }
 
 // findMemo returns the memo at a position, and reports whether it exists.
-func (r *replay) findMemo(p journalKey) (payload.JSON, bool) {
+func (r *Replay) findMemo(p journalKey) (payload.JSON, bool) {
 	for i := range r.journal.Memos {
 		if m := &r.journal.Memos[i]; m.Scope == p.scope && m.Key == p.key && m.Index == p.index {
 			return m.Value, true
@@ -111,7 +119,7 @@ func (r *replay) findMemo(p journalKey) (payload.JSON, bool) {
 }
 
 // answerOrRaise returns the answer of an interrupt, or raises it.
-func (r *replay) answerOrRaise(a pregel.Ask) (payload.JSON, error) {
+func (r *Replay) answerOrRaise(a pregel.Ask) (payload.JSON, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.difference != nil {
@@ -129,7 +137,7 @@ func (r *replay) answerOrRaise(a pregel.Ask) (payload.JSON, error) {
 		return "", interruptedError(&a)
 	}
 	r.markMatched(p)
-	if !r.canUseAnswer(known, &a) {
+	if !r.CanUseAnswer(known, &a) {
 		if r.askedAgain == nil {
 			r.askedAgain = make(map[journalKey]bool, 1)
 		}
@@ -146,25 +154,33 @@ func (r *replay) answerOrRaise(a pregel.Ask) (payload.JSON, error) {
 	return known.Value, nil
 }
 
-// canUseAnswer reports whether an answer may be used for an interrupt: it was given
+// AnswerWithKey returns the answer to the first question with a key, nil when there is none.
+func (r *Replay) AnswerWithKey(key string) *pregel.Answer { return r.findAnswer(journalKey{key: key}) }
+
+// CanUseAnswer reports whether an answer may be used for an interrupt: it was given
 // to this interrupt, or the program accepts a changed interrupt. It records the use of an
-// answer to a changed interrupt.
-func (r *replay) canUseAnswer(known *pregel.Answer, a *pregel.Ask) bool {
+// answer to a changed interrupt, and where all are named that of every answer.
+func (r *Replay) CanUseAnswer(known *pregel.Answer, a *pregel.Ask) bool {
 	a.SetDriftDefaults(r.spec)
-	if known.Matches(a) {
-		return true
-	}
-	if a.Drift != checkpoint.DriftAccept {
+	isShown := known.Matches(a)
+	if !isShown && a.Drift != checkpoint.DriftAccept {
 		return false
 	}
-	r.usedAnswers = append(r.usedAnswers, pregel.UsedAnswer{Scope: a.Scope, Key: a.Key, Index: a.Index, AskedDigest: a.ShownDigest(), HiddenDigest: a.HiddenDigest(known.InterruptID), Asked: a})
+	if isShown && !r.namesAll {
+		return true
+	}
+	used := pregel.UsedAnswer{Scope: a.Scope, Key: a.Key, Index: a.Index, AskedDigest: a.ShownDigest(), HiddenDigest: a.HiddenDigest(known.InterruptID)}
+	if !isShown {
+		used.Asked = a
+	}
+	r.usedAnswers = append(r.usedAnswers, used)
 	return true
 }
 
 // nextMemo returns the record of the next use of a key, "" when there is none. The
 // error is a *NonDeterministicError in a scope that waits for an answer at this
 // position.
-func (r *replay) nextMemo(scope, key string) (payload.JSON, int, error) {
+func (r *Replay) nextMemo(scope, key string) (payload.JSON, int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.difference != nil {
@@ -194,7 +210,7 @@ func interruptedError(a *pregel.Ask) error {
 
 // finishReplay returns the asks of the attempt, an unused entry if it exists,
 // and the difference from the earlier attempt.
-func (r *replay) finishReplay() (asks []pregel.Ask, unused string, differs error) {
+func (r *Replay) finishReplay() (asks []pregel.Ask, unused string, differs error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.difference == nil && r.unmatchedCount > 0 && len(r.asks) > 0 {
@@ -209,7 +225,7 @@ func (r *replay) finishReplay() (asks []pregel.Ask, unused string, differs error
 // findMoved finds an unused answer in a scope that asked another question: its
 // interrupt now has another position or another key. An additional or a missing key
 // is allowed, because keys exist for that.
-func (r *replay) findMoved() *api.NonDeterministicError {
+func (r *Replay) findMoved() *api.NonDeterministicError {
 	for i := range r.journal.Answers {
 		a := &r.journal.Answers[i]
 		p := journalKey{a.Scope, a.Key, a.Index}
@@ -232,7 +248,7 @@ func (r *replay) findMoved() *api.NonDeterministicError {
 	return nil
 }
 
-func (r *replay) firstUnmatched() string {
+func (r *Replay) firstUnmatched() string {
 	if r.unmatchedCount <= 0 {
 		return ""
 	}

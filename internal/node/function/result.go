@@ -1,10 +1,11 @@
-package node
+package function
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -15,15 +16,15 @@ import (
 )
 
 // toResult converts the value that a function returned to a result.
-func (c *functionCall) toResult(value any) pregel.Result {
+func (c *call) toResult(value any) pregel.Result {
 	r, err := c.convertValue(value)
 	if err != nil {
-		return failedResult(invalidResult(err))
+		return FailedResult(InvalidResult(err))
 	}
 	return r
 }
 
-func (c *functionCall) convertValue(value any) (pregel.Result, error) {
+func (c *call) convertValue(value any) (pregel.Result, error) {
 	switch v := value.(type) {
 	case nil:
 		return pregel.Result{}, nil
@@ -47,7 +48,7 @@ func (c *functionCall) convertValue(value any) (pregel.Result, error) {
 }
 
 // combineCommands combines several commands into one result, in their order.
-func (c *functionCall) combineCommands(list []api.Command) (pregel.Result, error) {
+func (c *call) combineCommands(list []api.Command) (pregel.Result, error) {
 	var r pregel.Result
 	var updates []payload.JSON
 	for i := range list {
@@ -74,14 +75,14 @@ func (c *functionCall) combineCommands(list []api.Command) (pregel.Result, error
 
 // setUpdates sets the writes of several updates. Several values for one channel all
 // go to its reducer, in order.
-func (c *functionCall) setUpdates(r *pregel.Result, updates []payload.JSON) error {
+func (c *call) setUpdates(r *pregel.Result, updates []payload.JSON) error {
 	switch {
 	case len(updates) == 0:
 		return nil
 	case len(updates) == 1:
 		r.Update = updates[0]
 		return nil
-	case hasRootChannel(c.task.Graph):
+	case c.isSingleValue(updates):
 		for _, u := range updates {
 			r.Writes = append(r.Writes, checkpoint.Write{Channel: graph.Root, Value: u})
 		}
@@ -99,14 +100,23 @@ func (c *functionCall) setUpdates(r *pregel.Result, updates []payload.JSON) erro
 	return nil
 }
 
+// isSingleValue reports whether updates are values of a state that is one value. Where the form of
+// the state is not known, they tell it.
+func (c *call) isSingleValue(updates []payload.JSON) bool {
+	if c.task.State != UnknownForm {
+		return c.task.State == SingleValue
+	}
+	return slices.ContainsFunc(updates, func(u payload.JSON) bool { return payload.KindOf(u) != payload.ObjectKind })
+}
+
 // encodeUpdate encodes an update. It must be an object, unless the graph has one
 // channel for the whole state; for a parent graph that is not known here.
-func (c *functionCall) encodeUpdate(value any, parent bool) (payload.JSON, error) {
+func (c *call) encodeUpdate(value any, parent bool) (payload.JSON, error) {
 	if value == nil {
 		return "", nil
 	}
 	repeats := payload.AllowRepeatedKeysBelowRoot // a channel has one value in an update
-	if hasRootChannel(c.task.Graph) {
+	if c.task.State != Channels {
 		repeats = payload.AllowRepeatedKeys
 	}
 	text, err := c.encodeValue(value, repeats)
@@ -114,13 +124,13 @@ func (c *functionCall) encodeUpdate(value any, parent bool) (payload.JSON, error
 		return "", err
 	}
 	kind := payload.KindOf(text)
-	if kind != payload.ObjectKind && kind != payload.NullKind && !parent && !hasRootChannel(c.task.Graph) {
-		return "", fmt.Errorf("a node returns an object with a key per channel, not %s %s (%T)", kind, shortenValue(text), value)
+	if kind != payload.ObjectKind && kind != payload.NullKind && !parent && c.task.State == Channels {
+		return "", fmt.Errorf("a node returns an object with a key per channel, not %s %s (%T)", kind, ShortenValue(text), value)
 	}
 	return text, nil
 }
 
-func (c *functionCall) encodeTargets(list []api.Target) ([]checkpoint.Send, error) {
+func (c *call) encodeTargets(list []api.Target) ([]checkpoint.Send, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -144,15 +154,15 @@ func (c *functionCall) encodeTargets(list []api.Target) ([]checkpoint.Send, erro
 
 // toRouterResult converts the value that the function of a conditional edge
 // returned to targets.
-func (c *functionCall) toRouterResult(value any) pregel.Result {
+func (c *call) toRouterResult(value any) pregel.Result {
 	targets, err := c.encodeDecision(value)
 	if err != nil {
-		return failedResult(invalidResult(fmt.Errorf("the decision of router %q: %w", c.task.Router, err)))
+		return FailedResult(InvalidResult(fmt.Errorf("the decision of router %q: %w", c.task.Router, err)))
 	}
 	return pregel.Result{Goto: targets}
 }
 
-func (c *functionCall) encodeDecision(value any) ([]checkpoint.Send, error) {
+func (c *call) encodeDecision(value any) ([]checkpoint.Send, error) {
 	switch v := value.(type) {
 	case api.Target:
 		return c.encodeTargets([]api.Target{v})
@@ -179,20 +189,20 @@ func (c *functionCall) encodeDecision(value any) ([]checkpoint.Send, error) {
 
 // encodeValue returns a value as JSON text. Text that is JSON already is only
 // checked; it may come from the store, with repeated keys.
-func (c *functionCall) encodeValue(value any, repeats payload.RepeatedKeys) (payload.JSON, error) {
+func (c *call) encodeValue(value any, repeats payload.RepeatedKeys) (payload.JSON, error) {
 	var text payload.JSON
 	if raw, ok := value.(json.RawMessage); ok && raw != nil {
 		text = payload.JSON(raw)
 	} else {
-		e, _ := c.mux.encoders.Get().(*encoder)
+		e, _ := c.runner.encoders.Get().(*encoder)
 		var err error
 		text, err = e.encodeJSON(value)
-		c.mux.encoders.Put(e)
+		c.runner.encoders.Put(e)
 		if err != nil {
 			return "", fmt.Errorf("the result can't be written as JSON: %w", err)
 		}
 	}
-	limits := c.mux.options.Limits
+	limits := c.runner.options.Limits
 	limits.RepeatedKeys = repeats
 	if err := payload.Validate(string(text), limits); err != nil {
 		return "", err
@@ -231,9 +241,9 @@ func (e *encoder) encodeJSON(value any) (payload.JSON, error) {
 	return text, nil
 }
 
-// invalidResult returns the failure of a node with an unusable result.
-func invalidResult(err error) *pregel.Failure {
-	f := permanentFailure(runtime.FailedInvalidUpdate, "InvalidResult", clipText(err.Error()))
+// InvalidResult returns the failure of a node with an unusable result.
+func InvalidResult(err error) *pregel.Failure {
+	f := PermanentFailure(runtime.FailedInvalidUpdate, "InvalidResult", ClipText(err.Error()))
 	switch limit, _ := errors.AsType[*payload.LimitError](err); {
 	case limit == nil:
 	case limit.Limit == "bytes":
@@ -245,10 +255,11 @@ func invalidResult(err error) *pregel.Failure {
 	return f
 }
 
-func shortenValue(v payload.JSON) string {
+// ShortenValue returns a value as messages show it.
+func ShortenValue(v payload.JSON) string {
 	const most = 60
 	if len(v) <= most {
 		return string(v)
 	}
-	return clipText(string(v[:most])) + "…"
+	return ClipText(string(v[:most])) + "…"
 }

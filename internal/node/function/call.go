@@ -1,4 +1,4 @@
-package node
+package function
 
 import (
 	"context"
@@ -18,48 +18,34 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
-	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
-// functionCall is one attempt of a function. It is the task that the function gets.
-type functionCall struct {
-	mux    *Mux
-	task   *runtime.Task
-	info   api.Info
-	input  taskInput
-	replay replay
+// call is one attempt of a function. It is the task that the function gets.
+type call struct {
+	runner *Runner
+	task   *Task
+	replay Replay
 
 	finished chan struct{} // closed when outcome is set
 	outcome  pregel.Result
 }
 
-func newFunctionCall(m *Mux, t *runtime.Task) *functionCall {
-	c := &functionCall{mux: m, task: t, input: newTaskInput(t)}
-	c.info = api.Info{
-		Thread: tenant.ClientName(t.Thread), Run: t.Run, Graph: tenant.ClientName(t.Graph.Name), GraphVersion: t.Graph.Version,
-		Node: t.Node.Name, Task: t.ID, Namespace: t.Namespace, Step: t.Step, Attempt: t.Attempt,
-		Metadata: t.Metadata, Context: string(t.Context), Input: string(t.Send), Failed: toAPIFailure(t.Failed),
-	}
-	c.replay.loadJournal(t)
-	return c
-}
-
 // runFunction calls the function. With a time limit the function gets a goroutine
 // of its own, so that the attempt ends in time even if the function does not.
 // Without a limit the goroutine is not worth its microseconds.
-func (c *functionCall) runFunction(ctx context.Context, f api.Func) pregel.Result {
+func (c *call) runFunction(ctx context.Context, f api.Func) pregel.Result {
 	_, limited := ctx.Deadline()
-	if !limited && c.task.Node.IdleTimeout <= 0 && !c.mux.options.SeparateGoroutines {
+	if !limited && !c.task.HasTimeLimit && !c.runner.options.SeparateGoroutines {
 		return c.callFunction(ctx, f)
 	}
 	c.finished = make(chan struct{})
-	go contain.Func(func() { c.runInGoroutine(ctx, f) }, contain.LogPanic(c.mux.log, "a function panicked"))()
+	go contain.Func(func() { c.runInGoroutine(ctx, f) }, contain.LogPanic(c.runner.log, "a function panicked"))()
 	select {
 	case <-c.finished:
 		return c.outcome
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(c.mux.options.Grace)
+	grace := time.NewTimer(c.runner.options.Grace)
 	defer grace.Stop()
 	select {
 	case <-c.finished:
@@ -70,18 +56,18 @@ func (c *functionCall) runFunction(ctx context.Context, f api.Func) pregel.Resul
 }
 
 // runInGoroutine sets the outcome, also of a function that ends its goroutine.
-func (c *functionCall) runInGoroutine(ctx context.Context, f api.Func) {
+func (c *call) runInGoroutine(ctx context.Context, f api.Func) {
 	defer close(c.finished)
-	c.outcome.Failure = panicFailure(nil)
+	c.outcome.Failure = PanicFailure(nil)
 	c.outcome = c.callFunction(ctx, f)
 }
 
 // abandonFunction ends the attempt of a function that still runs. Its later effects
 // are ignored, because the effects of an attempt end with it.
-func (c *functionCall) abandonFunction(ctx context.Context) pregel.Result {
-	c.mux.log.Warn("a function goes on after its context has ended", zap.String("node", c.info.Node),
-		zap.String("thread", c.task.Thread), zap.String("run", c.info.Run))
-	return failedResult(&pregel.Failure{Failure: checkpoint.Failure{
+func (c *call) abandonFunction(ctx context.Context) pregel.Result {
+	c.runner.log.Warn("a function goes on after its context has ended", zap.String("node", c.task.Info.Node),
+		zap.String("thread", c.task.Thread), zap.String("run", c.task.Info.Run))
+	return FailedResult(&pregel.Failure{Failure: checkpoint.Failure{
 		Reason: runtime.FailedNode, Type: "Abandoned",
 		Message: "the function did not end with its context: " + context.Cause(ctx).Error(),
 	}})
@@ -89,17 +75,17 @@ func (c *functionCall) abandonFunction(ctx context.Context) pregel.Result {
 
 // callFunction calls the function and determines its outcome. A panic is a failure,
 // also one in the encoding of the result.
-func (c *functionCall) callFunction(ctx context.Context, f api.Func) (r pregel.Result) {
+func (c *call) callFunction(ctx context.Context, f api.Func) (r pregel.Result) {
 	ended := false
 	defer func() {
 		if !ended {
-			r = c.resolveOutcome(pregel.Result{Failure: panicFailure(recover())})
+			r = c.resolveOutcome(pregel.Result{Failure: PanicFailure(recover())})
 		}
 	}()
-	value, err := f(api.WithTask(ctx, &c.info, c), api.NewState(inputValues{&c.input}))
+	value, err := f(api.WithTask(ctx, &c.task.Info, c), api.NewState(c.task.Input))
 	switch {
 	case err != nil:
-		r = failedResult(failureOfError(err))
+		r = FailedResult(FailureOf(err))
 	case c.task.Router != "":
 		r = c.toRouterResult(value)
 	default:
@@ -112,28 +98,28 @@ func (c *functionCall) callFunction(ctx context.Context, f api.Func) (r pregel.R
 
 // resolveOutcome replaces the result of the function if the replay differs or an
 // interrupt was raised.
-func (c *functionCall) resolveOutcome(r pregel.Result) pregel.Result {
+func (c *call) resolveOutcome(r pregel.Result) pregel.Result {
 	asks, unused, differs := c.replay.finishReplay()
 	if differs != nil {
-		return failedResult(failureOfError(differs))
+		return FailedResult(FailureOf(differs))
 	}
 	if len(asks) > 0 {
 		r = pregel.Result{Asks: asks}
 	}
-	r.UsedAnswers = c.replay.usedAnswers
+	r.UsedAnswers = c.replay.UsedAnswers()
 	if len(asks) > 0 || r.Failure != nil || unused == "" {
 		return r
 	}
-	if c.mux.options.StrictReplay {
-		return failedResult(failureOfError(&api.NonDeterministicError{Before: unused, Now: "the end of the function"}))
+	if c.runner.options.StrictReplay {
+		return FailedResult(FailureOf(&api.NonDeterministicError{Before: unused, Now: "the end of the function"}))
 	}
-	c.mux.log.Warn("a function ended without using all of its journal", zap.String("node", c.info.Node),
-		zap.String("thread", c.task.Thread), zap.String("run", c.info.Run), zap.String("unused", unused))
+	c.runner.log.Warn("a function ended without using all of its journal", zap.String("node", c.task.Info.Node),
+		zap.String("thread", c.task.Thread), zap.String("run", c.task.Info.Run), zap.String("unused", unused))
 	return r
 }
 
 // Ask returns the recorded answer of an interrupt, or raises it.
-func (c *functionCall) Ask(ctx context.Context, q api.Question) (json.RawMessage, error) {
+func (c *call) Ask(ctx context.Context, q api.Question) (json.RawMessage, error) {
 	ask := pregel.Ask{
 		Scope: c.scopeName(q.Scope), Key: q.Key, Reason: q.Reason, Message: q.Message,
 		Value: payload.JSON(q.Value), Schema: payload.JSON(q.Schema), TTL: q.TTL,
@@ -180,28 +166,28 @@ func stepsOf(given []api.Step) []approval.Step {
 
 // checkValue returns an error for a value that the server does not accept. The
 // value may come from the store, with repeated keys.
-func (c *functionCall) checkValue(value payload.JSON) error {
-	limits := c.mux.options.Limits
+func (c *call) checkValue(value payload.JSON) error {
+	limits := c.runner.options.Limits
 	limits.RepeatedKeys = payload.AllowRepeatedKeys
 	return payload.Validate(string(value), limits)
 }
 
 // checkAsk returns an error for an interrupt that cannot be answered.
-func (c *functionCall) checkAsk(ctx context.Context, a *pregel.Ask) error {
+func (c *call) checkAsk(ctx context.Context, a *pregel.Ask) error {
 	if err := c.checkValue(a.Value); err != nil {
 		return fmt.Errorf("the payload of the question: %w", err)
 	}
 	if err := checkDrift(a); err != nil {
 		return err
 	}
-	if a.Schema == "" || c.mux.options.Schemas == nil {
+	if a.Schema == "" || c.runner.options.Schemas == nil {
 		return nil
 	}
 	sample := a.Default
 	if sample == "" {
 		sample = payload.Null
 	}
-	wrong, err := c.mux.options.Schemas.Check(ctx, a.Schema, sample)
+	wrong, err := c.runner.options.Schemas.Check(ctx, a.Schema, sample)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the schema of the question: %w", err)
@@ -230,7 +216,7 @@ func checkDrift(a *pregel.Ask) error {
 }
 
 // Memo returns the record of a key, or runs f and records its result.
-func (c *functionCall) Memo(
+func (c *call) Memo(
 	ctx context.Context, scope, key string, f api.Effect,
 ) (json.RawMessage, error) {
 	scope = c.scopeName(scope)
@@ -238,7 +224,12 @@ func (c *functionCall) Memo(
 	if err != nil || recorded != "" {
 		return json.RawMessage(recorded), err
 	}
-	value, err := f(ctx, api.IdempotencyKey(c.info.Thread, c.task.ID, scope, key, index))
+	if begin := c.task.BeginEffect; begin != nil {
+		if err := begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	value, err := f(ctx, api.IdempotencyKey(c.task.Info.Thread, c.task.Info.Task, scope, key, index))
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +237,7 @@ func (c *functionCall) Memo(
 		return nil, api.Permanent(fmt.Errorf("memo %q: %w", key, err))
 	}
 	stored, _, err := c.task.Effects.RecordMemo(ctx, checkpoint.Memo{
-		Task: c.task.ID, Scope: scope, Key: key, Index: index, Value: payload.JSON(value),
+		Task: c.task.Info.Task, Scope: scope, Key: key, Index: index, Value: payload.JSON(value),
 	})
 	switch {
 	case errors.Is(err, &runtime.Error{Reason: runtime.ReasonPayloadTooLarge}): // it would be too large again
@@ -258,7 +249,7 @@ func (c *functionCall) Memo(
 }
 
 // Emit sends an event, unless it was seen before the replay.
-func (c *functionCall) Emit(e api.Event) error {
+func (c *call) Emit(e api.Event) error {
 	if err := c.checkValue(payload.JSON(e.Value)); err != nil {
 		return api.Permanent(fmt.Errorf("the value of an event: %w", err))
 	}
@@ -277,7 +268,7 @@ func (c *functionCall) Emit(e api.Event) error {
 
 // scopeName puts the scopes of a router under a prefix, to separate them from those
 // of its node.
-func (c *functionCall) scopeName(scope string) string {
+func (c *call) scopeName(scope string) string {
 	if c.task.Router == "" {
 		return scope
 	}

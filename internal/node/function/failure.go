@@ -1,4 +1,4 @@
-package node
+package function
 
 import (
 	"errors"
@@ -17,19 +17,21 @@ import (
 // maxMessageBytes bounds the message of a failure, in bytes, because it is stored.
 const maxMessageBytes = 8 << 10
 
-func failedResult(f *pregel.Failure) pregel.Result { return pregel.Result{Failure: f} }
+// FailedResult returns the result of a failed attempt.
+func FailedResult(f *pregel.Failure) pregel.Result { return pregel.Result{Failure: f} }
 
-func permanentFailure(reason, kind, message string) *pregel.Failure {
+// PermanentFailure returns a failure that is never retried.
+func PermanentFailure(reason, kind, message string) *pregel.Failure {
 	return &pregel.Failure{
 		Failure:   checkpoint.Failure{Reason: reason, Type: kind, Message: message},
 		Permanent: true,
 	}
 }
 
-// failureOfError converts the error of a function to a failure.
-func failureOfError(err error) *pregel.Failure {
+// FailureOf converts the error of a function to a failure.
+func FailureOf(err error) *pregel.Failure {
 	f := &pregel.Failure{Failure: checkpoint.Failure{
-		Reason: runtime.FailedNode, Type: errorType(err), Message: clipText(err.Error()),
+		Reason: runtime.FailedNode, Type: errorType(err), Message: ClipText(err.Error()),
 	}}
 	var (
 		lasting   *api.PermanentError
@@ -92,22 +94,23 @@ func typeName(err error) string {
 	return ""
 }
 
-func clipText(text string) string {
+// ClipText bounds a text of a failure, and makes it valid UTF-8.
+func ClipText(text string) string {
 	if len(text) > maxMessageBytes {
 		text = text[:maxMessageBytes] + "…"
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// panicFailure returns the failure of a node that panicked with p, or left its
+// PanicFailure returns the failure of a node that panicked with p, or left its
 // goroutine when p is nil. It must be called by the function that recovered.
-func panicFailure(p any) *pregel.Failure {
+func PanicFailure(p any) *pregel.Failure {
 	f := &pregel.Failure{Failure: checkpoint.Failure{Reason: runtime.FailedNode, Type: "panic"}}
 	if p == nil {
 		f.Type, f.Message = "Goexit", errNoResult.Error()
 		return f
 	}
-	f.Message, f.Stack = clipText("panic: "+panicText(p)), panicStack()
+	f.Message, f.Stack = ClipText("panic: "+panicText(p)), panicStack()
 	return f
 }
 
@@ -138,7 +141,7 @@ func panicStack() string {
 		case frame.Function == "runtime.gopanic":
 			lines, panicking = nil, true
 		case !panicking || strings.HasPrefix(frame.Function, "runtime."):
-		case strings.HasPrefix(frame.Function, ownFramePrefix):
+		case strings.HasPrefix(frame.Function, ownFramePrefix), strings.HasPrefix(frame.Function, nodeFramePrefix):
 			more = false
 		case len(lines) < most:
 			lines = append(lines, fmt.Sprintf("%s %s:%d", frame.Function,
@@ -150,17 +153,9 @@ func panicStack() string {
 	}
 }
 
-// ownFramePrefix begins the names of this package's functions. The frames below
+// The names of this package's functions, and of its callers, begin with these. The frames below
 // them are not of the author of a node.
-const ownFramePrefix = "github.com/graphd-dev/graphd/internal/node."
-
-// toAPIFailure converts the failure that an error handler handles.
-func toAPIFailure(f *checkpoint.Failure) *api.Failure {
-	if f == nil {
-		return nil
-	}
-	return &api.Failure{
-		Node: f.Node, Reason: f.Reason, Type: f.Type, Message: f.Message,
-		Attempt: f.Attempt, Details: f.Details,
-	}
-}
+const (
+	nodeFramePrefix = "github.com/graphd-dev/graphd/internal/node."
+	ownFramePrefix  = "github.com/graphd-dev/graphd/internal/node/function."
+)
