@@ -46,11 +46,17 @@ func Reason(reason string) error { return &Error{Reason: reason} }
 
 // toError returns an error of gRPC as an *Error; those of the caller's context stay what they are.
 func toError(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return FromGRPC(err)
+}
+
+// FromGRPC returns an error of a generated call, like those of [Client.Graphs], as an *Error; nil
+// stays nil.
+func FromGRPC(err error) error {
 	if err == nil {
 		return nil
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known

@@ -105,6 +105,7 @@ func isStopped(s graphdv1.RunState) bool {
 	case graphdv1.RunState_RUN_STATE_INTERRUPTED, graphdv1.RunState_RUN_STATE_SUCCEEDED, graphdv1.RunState_RUN_STATE_FAILED,
 		graphdv1.RunState_RUN_STATE_CANCELLED, graphdv1.RunState_RUN_STATE_TIMED_OUT, graphdv1.RunState_RUN_STATE_SUPERSEDED:
 		return true
+	default:
+		return false
 	}
-	return false
 }

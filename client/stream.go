@@ -150,6 +150,7 @@ func (c *Client) readEvents(ctx context.Context, p *position, yield func(*graphd
 					p.after = end.GetResumeAt()
 				}
 				return false, hasRead, nil
+			default:
 			}
 			yield(e, nil)
 			return true, hasRead, nil
@@ -170,7 +171,7 @@ func (p *position) open(ctx context.Context, c *Client) (events, error) {
 
 // isBroken reports whether an error is one of the connection or of a server that goes down.
 func isBroken(err error) bool {
-	e, _ := errors.AsType[*Error](toError(context.Background(), err))
+	e, _ := errors.AsType[*Error](FromGRPC(err))
 	return e != nil && e.Code == codes.Unavailable
 }
 

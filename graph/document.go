@@ -28,6 +28,17 @@ func (g *Graph) Subgraphs() []*Graph { return slices.Clone(g.subgraphs) }
 // Functions returns the functions of nodes and routes, by the names that the document has for them.
 func (g *Graph) Functions() Functions { return maps.Clone(g.functions) }
 
+// Nodes returns the functions of nodes, by the names of the nodes.
+func (g *Graph) Nodes() Functions {
+	nodes := make(Functions)
+	for name, n := range g.document.Nodes {
+		if n.Function != "" {
+			nodes[name] = g.functions[n.Function]
+		}
+	}
+	return nodes
+}
+
 // Reducers returns the reducers in Go, by the names that the document has for them.
 func (g *Graph) Reducers() map[string]Reduce { return maps.Clone(g.reducers) }
 

@@ -42,6 +42,7 @@ func emptyValue[T any]() any {
 		return reflect.MakeSlice(t, 0, 0).Interface()
 	case reflect.Map:
 		return reflect.MakeMap(t).Interface()
+	default:
+		return reflect.Zero(t).Interface()
 	}
-	return reflect.Zero(t).Interface()
 }

@@ -611,6 +611,20 @@ var layers = []layer{
 	// The API for nodes of users: it imports no package of graphd.
 	{path: "graph", neverLinks: outerPackages},
 	{path: "client", mayImport: []string{"gen"}, neverLinks: concatLists(driverPackages, []string{module + "/internal"})},
+	{
+		path: "worker/internal/task", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"gen", "graph", "internal/node/function", "internal/transport/wire", "internal/payload", "internal/runtime/pregel"},
+	},
+	{
+		path: "worker/internal/session", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"worker/internal/task", "client", "gen", "graph", "internal/node/function"},
+	},
+	{
+		path: "worker", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"worker/internal/session", "worker/internal/task", "gen", "graph", "internal/graph/graphfile", "internal/transport/wire",
+		},
+	},
 	// The engine in the process of its user wires a server.
 	{path: "", importsAnything: true},
 	// Workers in Go compare answers with it.

@@ -62,13 +62,21 @@ type Task struct {
 	BeginEffect func(context.Context) error
 }
 
+// What effects are.
+type (
+	// Emission is one event from inside a function.
+	Emission = runtime.Emission
+	// Memo is a value that a function has recorded.
+	Memo = checkpoint.Memo
+)
+
 // Effects are the effects that a running function may have before it returns a result.
 type Effects interface {
 	// EmitEvent sends an event to the followers.
-	EmitEvent(e runtime.Emission)
+	EmitEvent(e Emission)
 	// RecordMemo records a memo durably and returns the stored value. That is
 	// the earlier value if the memo existed.
-	RecordMemo(ctx context.Context, m checkpoint.Memo) (value payload.JSON, existed bool, err error)
+	RecordMemo(ctx context.Context, m Memo) (value payload.JSON, existed bool, err error)
 }
 
 // StateForm is the form of a graph's state.

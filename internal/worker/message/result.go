@@ -10,6 +10,8 @@ type (
 	Ask = pregel.Ask
 	// UsedAnswer is an answer that an attempt has used.
 	UsedAnswer = pregel.UsedAnswer
+	// Answer is the reply to an interrupt.
+	Answer = pregel.Answer
 	// Failure is a failed attempt.
 	Failure = pregel.Failure
 	// Journal is the record that a task must see again.

@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"fmt"
+	"strings"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/worker/internal/session"
+)
+
+// OptionError says which option of a worker is wrong.
+type OptionError struct {
+	Field  string
+	Reason string
+}
+
+// Error names the field and what would be right.
+func (e *OptionError) Error() string { return "worker: " + e.Field + " " + e.Reason }
+
+// GraphError says why a server does not take a graph.
+type GraphError struct {
+	Graph    string
+	Problems []GraphProblem
+}
+
+// GraphProblem is one thing that is wrong with a graph.
+type GraphProblem struct {
+	// Field is its path in the description; "" = the whole.
+	Field string
+	// Description says what is wrong, and what would be right.
+	Description string
+}
+
+// Error lists the problems.
+func (e *GraphError) Error() string {
+	var all []string
+	for _, p := range e.Problems {
+		if p.Field != "" {
+			all = append(all, p.Field+": "+p.Description)
+			continue
+		}
+		all = append(all, p.Description)
+	}
+	return fmt.Sprintf("the server does not take the graph %q: %s", e.Graph, strings.Join(all, "; "))
+}
+
+func newGraphError(g *graphdv1.GraphRegistration) *GraphError {
+	e := &GraphError{Graph: g.GetGraph()}
+	for _, p := range g.GetProblems() {
+		e.Problems = append(e.Problems, GraphProblem{Field: p.GetField(), Description: p.GetDescription()})
+	}
+	return e
+}
+
+// UnfinishedError says that a worker has left before its tasks had ended.
+type UnfinishedError = session.UnfinishedError
+
+// StoppedError is the cause with which the context of a node ends that the server has stopped.
+type StoppedError = session.StoppedError
+
+// Causes with which the context of a node ends.
+var (
+	// ErrLost is the cause when another worker has the task.
+	ErrLost = session.ErrLost
+	// ErrLeaving is the cause when the worker leaves, and the node takes too long.
+	ErrLeaving = session.ErrLeaving
+)

@@ -1,0 +1,157 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/worker/internal/task"
+)
+
+// announceAfter is how long a task runs before the server is told that it has begun: most have ended
+// by then.
+const announceAfter = 100 * time.Millisecond
+
+// retryRefused is when the server may offer a refused task again.
+const retryRefused = time.Second
+
+// beginTask runs a task, or refuses it. A task that is here already goes on.
+func (s *Session) beginTask(assignment *graphdv1.TaskAssignment) {
+	token := assignment.GetLease().GetToken()
+	code, isServed := s.o.Find(assignment)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.attempts[string(token)] != nil {
+		return
+	}
+	switch {
+	case s.isDraining:
+		s.refuseTask(token, "the worker leaves")
+		return
+	case !isServed:
+		s.refuseTask(token, fmt.Sprintf("the worker has no code for node %q, function %q of graph %q",
+			assignment.GetNode(), assignment.GetFunction(), assignment.GetGraph()))
+		return
+	case len(s.attempts)+s.stray >= 2*s.o.Slots: // more than the credit: an answer may be under way for as many
+		s.refuseTask(token, "the worker has no slot")
+		return
+	}
+	a := &attempt{session: s, assignment: assignment, token: token}
+	a.held, a.drop = context.WithCancelCause(s.work)
+	a.ctx, a.stop = context.WithCancelCause(a.held)
+	s.attempts[string(token)] = a
+	a.alarm = time.AfterFunc(announceAfter, contain.Func(a.announce, contain.LogPanic(s.log, "a task could not be announced")))
+	go contain.Func(func() { s.runTask(a, code) }, contain.LogPanic(s.log, "a task could not be run"))()
+}
+
+// refuseTask gives a task back. The caller holds the lock. Refusals are as many as tasks that the
+// server has sent, which are no more than the credit.
+func (s *Session) refuseTask(token []byte, why string) {
+	s.refusals = append(s.refusals, &graphdv1.Nack{LeaseToken: token, Reason: why, RetryDelay: durationpb.New(retryRefused)})
+	s.wakeSender()
+}
+
+// runTask runs a task, and hands over its result.
+func (s *Session) runTask(a *attempt, code task.Code) {
+	defer a.drop(nil)
+	s.mu.Lock()
+	limits := s.terms.limits
+	s.mu.Unlock()
+	result := s.runner.Run(a.ctx, a.assignment, code, a, limits)
+	a.alarm.Stop()
+	s.mu.Lock()
+	isWanted := !a.isLost && !a.isReleased
+	if a.isReleased && !a.isLost {
+		s.released = append(s.released, a.token)
+	}
+	if a.isStopped && result.GetFailed() != nil {
+		result = task.Cancelled("it ended with its context: " + result.GetFailed().GetMessage())
+	}
+	s.mu.Unlock()
+	var next *graphdv1.TaskAssignment
+	if isWanted {
+		next = s.deliverResult(a, result)
+	}
+	s.forgetAttempt(a)
+	if next != nil {
+		s.beginTask(next)
+	}
+}
+
+// forgetAttempt lets go of a task that has ended.
+func (s *Session) forgetAttempt(a *attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.attempts[string(a.token)] == a {
+		delete(s.attempts, string(a.token))
+	} else {
+		s.stray--
+		s.revision++
+		s.wakeSender()
+	}
+	s.announceChange()
+}
+
+// loseLease ends the attempt of a lost lease. Its function takes a slot as long as it runs. The
+// caller holds the lock.
+func (s *Session) loseLease(token []byte) {
+	a := s.attempts[string(token)]
+	if a == nil {
+		return
+	}
+	a.lose()
+	delete(s.attempts, string(token))
+	s.stray++
+	s.revision++
+	s.announceChange()
+	s.wakeSender()
+}
+
+// stopTask ends a task whose result the server does not wait for much longer. The caller holds the
+// lock.
+func (s *Session) stopTask(c *graphdv1.CancelTask) {
+	if a := s.attempts[string(c.GetLeaseToken())]; a != nil {
+		a.isStopped = true
+		a.stop(&StoppedError{Reason: c.GetReason()})
+	}
+}
+
+// StoppedError is the cause with which the context of a task ends that the server has stopped.
+type StoppedError struct{ Reason string }
+
+// Error has the reason.
+func (e *StoppedError) Error() string { return "the server has stopped the task: " + e.Reason }
+
+// deliverResult hands over a result, however long that takes. It returns the next task if the answer
+// has one.
+func (s *Session) deliverResult(a *attempt, result *graphdv1.TaskResult) *graphdv1.TaskAssignment {
+	s.mu.Lock()
+	request := &graphdv1.CompleteTaskRequest{
+		LeaseToken: a.token, Result: result, Emit: a.takeEvents(), Emitted: a.sent, TakeNext: !s.isDraining && s.stray == 0,
+	}
+	s.mu.Unlock()
+	response, err := callUntilAnswered(s, a, request, completeTask)
+	if err == nil {
+		return response.GetNext()
+	}
+	if errors.Is(err, ErrLost) || s.work.Err() != nil {
+		s.log.Debug("the result of a task was not taken", zap.String("node", a.assignment.GetNode()), zap.Error(err))
+		return nil
+	}
+	s.log.Error("the result of a task was not taken", zap.String("node", a.assignment.GetNode()), zap.Error(err))
+	request = &graphdv1.CompleteTaskRequest{LeaseToken: a.token, Result: task.NotTaken(err)}
+	if _, err := callUntilAnswered(s, a, request, completeTask); err != nil {
+		s.log.Error("the failure of a task was not taken", zap.String("node", a.assignment.GetNode()), zap.Error(err))
+	}
+	return nil
+}
+
+func completeTask(ctx context.Context, c graphdv1.WorkerServiceClient, r *graphdv1.CompleteTaskRequest) (*graphdv1.CompleteTaskResponse, error) {
+	return c.CompleteTask(ctx, r, anySize())
+}

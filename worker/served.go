@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/graph/graphfile"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
+	"github.com/graphd-dev/graphd/worker/internal/task"
+)
+
+// served is what a worker serves.
+type served struct {
+	graphs []*graphdv1.GraphSpec // brought along, subgraphs first
+	nodes  []*graphdv1.ServedNode
+	code   map[string]*graphCode // by graph
+}
+
+// graphCode has the functions of one graph.
+type graphCode struct {
+	nodes, routers graph.Functions
+	reducers       map[string]graph.Reduce
+	state          task.StateForm
+}
+
+func newServed(o *Options) (*served, error) {
+	s := &served{code: make(map[string]*graphCode)}
+	for _, b := range o.Graphs {
+		if b == nil {
+			return nil, &OptionError{Field: "Graphs", Reason: "has a nil graph: want graphs of graph.New"}
+		}
+		g, err := b.Build()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.addGraph(g); err != nil {
+			return nil, err
+		}
+	}
+	for i := range o.Nodes {
+		if err := s.addNodes(fmt.Sprintf("Nodes[%d]", i), &o.Nodes[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.code) == 0 {
+		return nil, &OptionError{Field: "Graphs", Reason: "is empty, and Nodes too: want a graph to serve"}
+	}
+	return s, nil
+}
+
+// addGraph adds a graph and, before it, its subgraphs.
+func (s *served) addGraph(g *graph.Graph) error {
+	if s.code[g.Name()] != nil {
+		return nil // the subgraph of several graphs; the server checks that it is one
+	}
+	for _, sub := range g.Subgraphs() {
+		if err := s.addGraph(sub); err != nil {
+			return err
+		}
+	}
+	text, err := g.Document(graph.InWorker)
+	if err != nil {
+		return fmt.Errorf("the graph %q: %w", g.Name(), err)
+	}
+	spec, _, err := graphfile.Parse(g.Name(), text)
+	if err != nil {
+		return fmt.Errorf("the graph %q: %w", g.Name(), err)
+	}
+	s.graphs = append(s.graphs, wire.GraphSpecToProto(spec))
+	c := &graphCode{nodes: g.Nodes(), routers: g.Functions(), reducers: g.Reducers()}
+	for i := range spec.Channels {
+		if spec.Channels[i].Name == "__root__" {
+			c.state = task.SingleValue
+		}
+	}
+	s.code[g.Name()] = c
+	return nil
+}
+
+// addNodes adds functions of a graph that the server has.
+func (s *served) addNodes(field string, n *Nodes) error {
+	if n.Graph == "" {
+		return &OptionError{Field: field + ".Graph", Reason: "is empty: want the name of a graph of the server"}
+	}
+	if s.code[n.Graph] != nil {
+		return &OptionError{Field: field + ".Graph", Reason: fmt.Sprintf("is %q, which is served already: want each graph once", n.Graph)}
+	}
+	if len(n.Functions)+len(n.Routers)+len(n.Reducers) == 0 {
+		return &OptionError{Field: field + ".Functions", Reason: "is empty, and Routers and Reducers too: want functions of the graph"}
+	}
+	for _, functions := range []graph.Functions{n.Functions, n.Routers} {
+		for name, f := range functions {
+			if f == nil {
+				return &OptionError{Field: field, Reason: fmt.Sprintf("has no function under %q", name)}
+			}
+		}
+	}
+	s.code[n.Graph] = &graphCode{
+		nodes: maps.Clone(n.Functions), routers: maps.Clone(n.Routers), reducers: maps.Clone(n.Reducers), state: task.UnknownForm,
+	}
+	if len(n.Routers)+len(n.Reducers) > 0 {
+		s.nodes = append(s.nodes, &graphdv1.ServedNode{Graph: n.Graph, GraphVersion: n.Version})
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Functions)) {
+		s.nodes = append(s.nodes, &graphdv1.ServedNode{Graph: n.Graph, GraphVersion: n.Version, Node: name})
+	}
+	return nil
+}
+
+// protocol is the version of the protocol of workers.
+const protocol = 1
+
+func (s *served) manifest(o *Options) *graphdv1.WorkerManifest {
+	return &graphdv1.WorkerManifest{
+		Deployment: o.Deployment, BuildId: o.BuildID, MinProtocol: protocol, MaxProtocol: protocol,
+		Features: []string{"memo", "scopes", "drift", "batch"}, Nodes: s.nodes, Graphs: s.graphs,
+	}
+}
+
+// find returns the code of a task.
+func (s *served) find(a *graphdv1.TaskAssignment) (task.Code, bool) {
+	c := s.code[a.GetGraph()]
+	if c == nil {
+		return task.Code{}, false
+	}
+	code := task.Code{State: c.state}
+	switch a.GetKind() {
+	case graphdv1.TaskKind_TASK_KIND_REDUCER:
+		code.Reduce = c.reducers[a.GetFunction()]
+	case graphdv1.TaskKind_TASK_KIND_ROUTER:
+		code.Function = c.routers[a.GetFunction()]
+	default:
+		code.Function = c.nodes[a.GetNode()]
+	}
+	return code, code.Function != nil || code.Reduce != nil
+}

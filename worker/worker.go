@@ -1,0 +1,185 @@
+// Package worker serves nodes, routes and reducers of graphs to a graphd server, from a process of
+// its own. The server keeps the state, the questions and their answers; a worker runs functions.
+//
+//	err := worker.Run(ctx, "localhost:7700", orders)
+//
+// A node runs at least once: put effects that must not happen twice behind [graph.Memo].
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/worker/internal/session"
+)
+
+// Options are what a worker serves, and how. Zero fields have the defaults in their comments.
+type Options struct {
+	// Graphs are brought along: the server keeps them and their subgraphs, and the worker serves all
+	// of their nodes, routes and reducers in Go.
+	Graphs []*graph.Builder
+	// Nodes are those of graphs that the server has already.
+	Nodes []Nodes
+	// Deployment and BuildID name the program and its build.
+	Deployment string // "go"
+	BuildID    string
+	// Slots is how many tasks run at the same time; 64.
+	Slots int
+	// Labels are for the list of workers.
+	Labels map[string]string
+	// DrainTimeout is how long tasks may go on when the worker is to end; 30 s. After that their
+	// contexts end.
+	DrainTimeout time.Duration
+	// Log takes what the worker has to say; nil = nothing is said.
+	Log *zap.Logger
+}
+
+// Defaults of options.
+const (
+	defaultDeployment   = "go"
+	defaultSlots        = 64
+	defaultDrainTimeout = 30 * time.Second
+)
+
+// maxSlots bounds the tasks of one worker.
+const maxSlots = 100_000
+
+// Nodes are the functions of a graph that the server has already, for example of a graph file: those
+// of its remote nodes, of routes in a worker, and of remote reducers.
+type Nodes struct {
+	// Graph is the name of the graph.
+	Graph string
+	// Version is that of the graph; "" = every version.
+	Version string
+	// Functions are the functions of nodes, by the names of the nodes. Without Routers and Reducers
+	// the worker gets tasks of these nodes only, and other workers may serve the others. With them it
+	// must have all functions of the graph.
+	Functions graph.Functions
+	// Routers are the functions of routes, by the names that the graph has for them.
+	Routers graph.Functions
+	// Reducers combine what nodes write, by the names that the graph has for them.
+	Reducers map[string]graph.Reduce
+}
+
+// Worker serves tasks of a server.
+type Worker struct {
+	session *session.Session
+	ready   chan struct{}
+
+	mu       sync.Mutex
+	versions map[string]string
+}
+
+// Run serves graphs and their subgraphs to the server at an address, HOST:PORT, until ctx ends. The
+// connection is in plain text: see [Dial] for others. When ctx ends, tasks may end in 30 s, and an
+// [UnfinishedError] says how many have not.
+func Run(ctx context.Context, address string, graphs ...*graph.Builder) error {
+	w, err := Dial(address, Options{Graphs: graphs})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx)
+}
+
+// Dial makes a worker of the server at an address, HOST:PORT. Without options of transport security
+// the connection is in plain text. Nothing is sent before [Worker.Run], which closes the connection.
+func Dial(address string, o Options, options ...grpc.DialOption) (*Worker, error) {
+	all := append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)
+	conn, err := session.Dial(func() (*grpc.ClientConn, error) { return grpc.NewClient(address, all...) })
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWorker(conn, o)
+	if err != nil {
+		conn.Close()
+	}
+	return w, err
+}
+
+// New makes a worker on a connection, which stays that of the caller. A connection that may become
+// silent needs keepalive of gRPC: a worker of [Dial] makes a new one.
+func New(conn grpc.ClientConnInterface, o Options) (*Worker, error) {
+	return newWorker(session.NewConnection(conn), o)
+}
+
+func newWorker(conn *session.Connection, o Options) (*Worker, error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	served, err := newServed(&o)
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{ready: make(chan struct{}), versions: make(map[string]string)}
+	w.session = session.New(conn, session.Options{
+		WorkerID: "go-" + rand.Text(), Manifest: served.manifest(&o), Labels: o.Labels, Slots: o.Slots, DrainTimeout: o.DrainTimeout,
+		Find: served.find, Welcomed: w.takeWelcome, Log: o.Log,
+	})
+	return w, nil
+}
+
+func (o *Options) setDefaults() error {
+	if o.Slots < 0 || o.Slots > maxSlots {
+		return &OptionError{Field: "Slots", Reason: fmt.Sprintf("is %d: want 1 to %d, or 0 for %d", o.Slots, maxSlots, defaultSlots)}
+	}
+	if o.DrainTimeout < 0 {
+		return &OptionError{Field: "DrainTimeout", Reason: fmt.Sprintf("is %s: want a positive time, or 0 for %s", o.DrainTimeout, defaultDrainTimeout)}
+	}
+	if o.Slots == 0 {
+		o.Slots = defaultSlots
+	}
+	if o.DrainTimeout == 0 {
+		o.DrainTimeout = defaultDrainTimeout
+	}
+	if o.Deployment == "" {
+		o.Deployment = defaultDeployment
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	return nil
+}
+
+// Run serves until ctx ends; then tasks may end for the time of the options, and nil says that all
+// have. It is called once. Errors are a [*GraphError] for a graph that the server refuses, a
+// [*client.Error] for a server that refuses the worker, and an [*UnfinishedError]. A server that is
+// away is no error: the worker connects again.
+func (w *Worker) Run(ctx context.Context) error { return w.session.Run(ctx) }
+
+// Ready returns a channel that is closed when a server has taken the worker and its graphs.
+func (w *Worker) Ready() <-chan struct{} { return w.ready }
+
+// Version returns the version under which the server keeps a graph that was brought along; "" = it
+// is not known.
+func (w *Worker) Version(name string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.versions[name]
+}
+
+// takeWelcome notes the versions of graphs. The error names the graph that the server refuses.
+func (w *Worker) takeWelcome(welcome *graphdv1.Welcome) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range welcome.GetGraphs() {
+		if len(g.GetProblems()) > 0 {
+			return newGraphError(g)
+		}
+		w.versions[g.GetGraph()] = g.GetVersion()
+	}
+	select {
+	case <-w.ready:
+	default:
+		close(w.ready)
+	}
+	return nil
+}
