@@ -61,9 +61,35 @@ func TaskResultToProto(r *message.Result, ignored []string) (*graphdv1.TaskResul
 		}
 		out.Outcome = &graphdv1.TaskResult_Interrupted{Interrupted: interrupted}
 	default:
-		out.Outcome = &graphdv1.TaskResult_Completed{Completed: taskCompletedToProto(r)}
+		out.Outcome = &graphdv1.TaskResult_Completed{Completed: taskCompletedToProto(splitUpdate(r))}
 	}
 	return out, nil
+}
+
+// splitUpdate returns a result whose update names no channel twice: the protocol has writes for
+// what follows the first value.
+func splitUpdate(r *message.Result) *message.Result {
+	fields, err := payload.Fields(r.Update)
+	if err != nil || payload.KindOf(r.Update) != payload.ObjectKind {
+		return r
+	}
+	known := make(map[string]bool, len(fields))
+	var first []payload.Field
+	var others []checkpoint.Write
+	for _, f := range fields {
+		if known[f.Key] {
+			others = append(others, checkpoint.Write{Channel: f.Key, Value: f.Value})
+			continue
+		}
+		known[f.Key] = true
+		first = append(first, f)
+	}
+	if len(others) == 0 {
+		return r
+	}
+	split := *r
+	split.Update, split.Writes = payload.Object(first), append(others, r.Writes...)
+	return &split
 }
 
 func taskFailedToProto(f *message.Failure) *graphdv1.TaskFailed {
