@@ -83,7 +83,7 @@ func OpenWith(ctx context.Context, store Store, options Options, graphs ...*grap
 		return nil, err
 	}
 	listener := bufconn.Listen(memoryBytes)
-	o.Embedding = server.Embedding{Listener: listener, Functions: graph.Functions{}, Reducers: map[string]graph.Reduce{}}
+	o.Embedding = server.Embedding{MemoryListener: listener, Functions: graph.Functions{}, Reducers: map[string]graph.Reduce{}}
 	for _, g := range built {
 		maps.Copy(o.Functions, g.Functions())
 		maps.Copy(o.Reducers, g.Reducers())
@@ -134,7 +134,8 @@ func (o *Options) serverOptions(store Store) (*server.Options, error) {
 	if getenv == nil {
 		getenv = func(string) string { return "" }
 	}
-	return all, all.CompleteOptions(flags, getenv)
+	err := all.CompleteOptions(flags, getenv)
+	return all, err
 }
 
 // buildGraphs builds graphs and their subgraphs, which come first.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -28,4 +29,14 @@ func (c *Client) Inbox(ctx context.Context, filter string) iter.Seq2[*graphdv1.I
 			}
 		}
 	}
+}
+
+// Questions returns the open questions of a thread. One that is not there has none.
+func (c *Client) Questions(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
+	open, err := c.Interrupts().ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{ThreadId: thread})
+	err = toError(ctx, err)
+	if errors.Is(err, Reason("THREAD_NOT_FOUND")) {
+		return nil, nil
+	}
+	return open.GetInterrupts(), err
 }

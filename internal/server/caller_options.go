@@ -53,7 +53,7 @@ func (o *Options) validateCallers() error {
 // encrypted and callers known. The error is an *exit.UsageError.
 func (o *Options) checkExposure(listen net.Addr) error {
 	at, ok := listen.(*net.TCPAddr)
-	if o.Embedding.Listener != nil || o.Insecure || ok && at.IP.IsLoopback() || o.TLSCert != "" && o.KnowsCallers() {
+	if o.MemoryListener != nil || o.Insecure || ok && at.IP.IsLoopback() || o.TLSCert != "" && o.KnowsCallers() {
 		return nil
 	}
 	lacking := "neither TLS nor a way to know who calls"

@@ -8,9 +8,9 @@ import (
 
 // Embedding are the options of a server that is in the process of its user. They have no flags.
 type Embedding struct {
-	// Listener takes the place of --listen. It makes connections in memory, which no other process
+	// MemoryListener takes the place of --listen. It makes connections in memory, which no other process
 	// reaches.
-	Listener net.Listener
+	MemoryListener net.Listener
 	// Functions and Reducers are those of graphs in this process.
 	Functions api.Functions
 	Reducers  map[string]api.Reduce
@@ -18,8 +18,8 @@ type Embedding struct {
 
 // listenGRPC begins to listen for gRPC.
 func (o *Options) listenGRPC() (net.Listener, error) {
-	if o.Embedding.Listener != nil {
-		return o.Embedding.Listener, nil
+	if o.MemoryListener != nil {
+		return o.MemoryListener, nil
 	}
 	return net.Listen("tcp", o.Listen) //nolint:noctx // has no effect on listening
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -135,5 +134,3 @@ func askInto(channel string, what any, options ...graph.AskOption) graph.Func {
 		return map[string]any{channel: answer}, err
 	}
 }
-
-const patience = 20 * time.Second

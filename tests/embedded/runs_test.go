@@ -98,7 +98,10 @@ func TestARunIsRepeatedFromItsFailure(t *testing.T) {
 	var isBroken atomic.Bool
 	isBroken.Store(true)
 	g := graph.New("g").Channel("log", graph.Reducer("append")).
-		Node("a", func(context.Context, graph.State) (any, error) { calls.add("a"); return map[string]any{"log": []string{"a"}}, nil }).
+		Node("a", func(context.Context, graph.State) (any, error) {
+			calls.add("a")
+			return map[string]any{"log": []string{"a"}}, nil
+		}).
 		Node("b", func(context.Context, graph.State) (any, error) {
 			calls.add("b")
 			if isBroken.Load() {
@@ -135,7 +138,9 @@ func TestRetriesAndPanics(t *testing.T) {
 	panics := func(context.Context, graph.State) (any, error) { panic("no") }
 	mended := graph.New("mended").Channel("n").
 		Node("panics", panics, graph.OnError("mends")).
-		Node("mends", func(ctx context.Context, _ graph.State) (any, error) { return map[string]any{"n": graph.Failed(ctx).Node}, nil }).
+		Node("mends", func(ctx context.Context, _ graph.State) (any, error) {
+			return map[string]any{"n": graph.Failed(ctx).Node}, nil
+		}).
 		Edge(graph.Start, "panics")
 	alone := graph.New("alone").Channel("n").Node("panics", panics).Edge(graph.Start, "panics")
 	p := open(t, graphd.Memory(), g, alone, mended)
