@@ -60,7 +60,7 @@ func newKilled(folder string) *graph.Builder {
 
 // TestKilledProcess is the process that is killed.
 func TestKilledProcess(t *testing.T) {
-	folder := os.Getenv(folderVariable)
+	folder := os.Getenv(folderVariable) //nolint:forbidigo // it tells a process of the test which one it is
 	if folder == "" {
 		return // the test of the process that starts it
 	}
