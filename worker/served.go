@@ -24,6 +24,7 @@ type graphCode struct {
 	nodes, routers graph.Functions
 	reducers       map[string]graph.Reduce
 	state          task.StateForm
+	document       string // "" = the server has it
 }
 
 func newServed(o *Options) (*served, error) {
@@ -53,24 +54,27 @@ func newServed(o *Options) (*served, error) {
 
 // addGraph adds a graph and, before it, its subgraphs.
 func (s *served) addGraph(g *graph.Graph) error {
-	if s.code[g.Name()] != nil {
-		return nil // the subgraph of several graphs; the server checks that it is one
+	text, err := g.Document(graph.InWorker)
+	if err != nil {
+		return fmt.Errorf("the graph %q: %w", g.Name(), err)
+	}
+	if known := s.code[g.Name()]; known != nil {
+		if known.document != string(text) {
+			return &OptionError{Field: "Graphs", Reason: fmt.Sprintf("has two graphs %q: want each name once, also among subgraphs", g.Name())}
+		}
+		return nil // the subgraph of several graphs
 	}
 	for _, sub := range g.Subgraphs() {
 		if err := s.addGraph(sub); err != nil {
 			return err
 		}
 	}
-	text, err := g.Document(graph.InWorker)
-	if err != nil {
-		return fmt.Errorf("the graph %q: %w", g.Name(), err)
-	}
 	spec, _, err := graphfile.Parse(g.Name(), text)
 	if err != nil {
 		return fmt.Errorf("the graph %q: %w", g.Name(), err)
 	}
 	s.graphs = append(s.graphs, wire.GraphSpecToProto(spec))
-	c := &graphCode{nodes: g.Nodes(), routers: g.Functions(), reducers: g.Reducers()}
+	c := &graphCode{nodes: g.Nodes(), routers: g.Functions(), reducers: g.Reducers(), document: string(text)}
 	for i := range spec.Channels {
 		if spec.Channels[i].Name == "__root__" {
 			c.state = task.SingleValue
@@ -91,12 +95,8 @@ func (s *served) addNodes(field string, n *Nodes) error {
 	if len(n.Functions)+len(n.Routers)+len(n.Reducers) == 0 {
 		return &OptionError{Field: field + ".Functions", Reason: "is empty, and Routers and Reducers too: want functions of the graph"}
 	}
-	for _, functions := range []graph.Functions{n.Functions, n.Routers} {
-		for name, f := range functions {
-			if f == nil {
-				return &OptionError{Field: field, Reason: fmt.Sprintf("has no function under %q", name)}
-			}
-		}
+	if err := n.checkFunctions(field); err != nil {
+		return err
 	}
 	s.code[n.Graph] = &graphCode{
 		nodes: maps.Clone(n.Functions), routers: maps.Clone(n.Routers), reducers: maps.Clone(n.Reducers), state: task.UnknownForm,
@@ -107,6 +107,29 @@ func (s *served) addNodes(field string, n *Nodes) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Functions)) {
 		s.nodes = append(s.nodes, &graphdv1.ServedNode{Graph: n.Graph, GraphVersion: n.Version, Node: name})
+	}
+	return nil
+}
+
+// checkFunctions refuses names without a function.
+func (n *Nodes) checkFunctions(field string) error {
+	refuse := func(kind, name string) error {
+		return &OptionError{Field: field + "." + kind, Reason: fmt.Sprintf("has no function under %q: want a function", name)}
+	}
+	for name, f := range n.Functions {
+		if f == nil {
+			return refuse("Functions", name)
+		}
+	}
+	for name, f := range n.Routers {
+		if f == nil {
+			return refuse("Routers", name)
+		}
+	}
+	for name, f := range n.Reducers {
+		if f == nil {
+			return refuse("Reducers", name)
+		}
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func TestCommandsSubgraphsAndOverwrites(t *testing.T) {
 	outer := graph.New("outer").Channel("log", graph.Reducer("append")).
 		Subgraph("sub", inner, graph.Destinations("end")).
 		Node("end", func(_ context.Context, st graph.State) (any, error) {
-			return map[string]any{"log": graph.Overwrite([]any{"only", json.RawMessage(st.Get("log"))})}, nil
+			return map[string]any{"log": graph.Overwrite([]any{"only", st.Get("log")})}, nil
 		}).
 		Edge(graph.Start, "sub")
 	several := graph.New("several").Channel("log", graph.Reducer("append")).

@@ -88,7 +88,7 @@ func splitUpdate(r *message.Result) *message.Result {
 		return r
 	}
 	split := *r
-	split.Update, split.Writes = payload.Object(first), append(others, r.Writes...)
+	split.Update, split.Writes = payload.Object(first), slices.Concat(others, r.Writes)
 	return &split
 }
 
