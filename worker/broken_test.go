@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -193,4 +194,55 @@ func TestAStoppedTask(t *testing.T) {
 	stopped, ok := errors.AsType[*worker.StoppedError](context.Cause(ctx))
 	require.True(t, ok, context.Cause(ctx))
 	require.NotEmpty(t, stopped.Reason)
+}
+
+// Each node cuts the connections of its worker at one of the moments that matter.
+func TestManyTasksOverBreakingConnections(t *testing.T) {
+	s := startServer(t, "--worker-beat", "300ms", "--worker-lease", "1m")
+	p := network.NewProxy(t, s.Address)
+	const runs = 40
+	var effects [runs]atomic.Int32
+	g := graph.New("many").Channel("n").Channel("log", graph.Reducer("append")).
+		Node("work", func(ctx context.Context, st graph.State) (any, error) {
+			var n int
+			if err := st.Decode("n", &n); err != nil {
+				return nil, err
+			}
+			if n%4 == 0 {
+				p.Cut()
+			}
+			price, err := graph.Memo(ctx, "price", func(context.Context) (int32, error) {
+				if n%4 == 1 {
+					p.Cut()
+				}
+				return effects[n].Add(1), nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			if n%4 == 2 {
+				p.Cut()
+			}
+			answer, err := graph.Ask[string](ctx, map[string]any{"price": price})
+			if n%4 == 3 {
+				p.Cut()
+			}
+			return map[string]any{"log": []any{answer, price}}, err
+		}).Chain(graph.Start, "work", graph.End)
+	serve(t, p.Address(), g)
+	for n := range runs {
+		_, err := s.client.Start(t.Context(), client.Run{Graph: "many", Thread: strconv.Itoa(n), Input: map[string]any{"n": n}})
+		require.NoError(t, err)
+	}
+	for n := range runs {
+		o := s.wait(t, strconv.Itoa(n))
+		require.True(t, o.Waits(), o.Run)
+	}
+	for n := range runs {
+		thread := strconv.Itoa(n)
+		o, err := s.client.Resume(t.Context(), thread, client.Answer{Value: "yes"})
+		require.NoError(t, err)
+		requireOutput(t, `{"n":`+thread+`,"log":["yes",1]}`, o)
+		require.Equal(t, int32(1), effects[n].Load())
+	}
 }

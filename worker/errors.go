@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -57,6 +58,9 @@ type UnfinishedError = session.UnfinishedError
 
 // StoppedError is the cause with which the context of a node ends that the server has stopped.
 type StoppedError = session.StoppedError
+
+// ErrHasRun refuses a second call of [Worker.Run].
+var ErrHasRun = errors.New("the worker has run before: make a new one")
 
 // Causes with which the context of a node ends.
 var (

@@ -11,10 +11,12 @@ import (
 	"crypto/rand"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -73,6 +75,7 @@ type Nodes struct {
 // Worker serves tasks of a server.
 type Worker struct {
 	session *session.Session
+	hasRun  atomic.Bool
 	ready   chan struct{}
 
 	mu       sync.Mutex
@@ -93,7 +96,7 @@ func Run(ctx context.Context, address string, graphs ...*graph.Builder) error {
 // Dial makes a worker of the server at an address, HOST:PORT. Without options of transport security
 // the connection is in plain text. Nothing is sent before [Worker.Run], which closes the connection.
 func Dial(address string, o Options, options ...grpc.DialOption) (*Worker, error) {
-	all := append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)
+	all := append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), quickReconnects()}, options...)
 	conn, err := session.Dial(func() (*grpc.ClientConn, error) { return grpc.NewClient(address, all...) })
 	if err != nil {
 		return nil, err
@@ -103,6 +106,14 @@ func Dial(address string, o Options, options ...grpc.DialOption) (*Worker, error
 		conn.Close()
 	}
 	return w, err
+}
+
+// quickReconnects keeps the pauses between attempts to connect short: leases end without their worker.
+func quickReconnects() grpc.DialOption {
+	return grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+		MinConnectTimeout: 5 * time.Second,
+	})
 }
 
 // New makes a worker on a connection, which stays that of the caller. A connection that may become
@@ -153,7 +164,12 @@ func (o *Options) setDefaults() error {
 // have. It is called once. Errors are a [*GraphError] for a graph that the server refuses, a
 // [*client.Error] for a server that refuses the worker, and an [*UnfinishedError]. A server that is
 // away is no error: the worker connects again.
-func (w *Worker) Run(ctx context.Context) error { return w.session.Run(ctx) }
+func (w *Worker) Run(ctx context.Context) error {
+	if w.hasRun.Swap(true) {
+		return ErrHasRun
+	}
+	return w.session.Run(ctx)
+}
 
 // Ready returns a channel that is closed when a server has taken the worker and its graphs.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
