@@ -50,25 +50,21 @@ func TestSlotsBoundTheTasks(t *testing.T) {
 }
 
 func TestAFunctionThatIgnoresItsEndTakesASlot(t *testing.T) {
-	s := startServer(t, shortBeats()...)
 	begun, open := make(chan struct{}, 1), make(chan struct{})
-	stubborn := oneNode("stubborn", func(context.Context, graph.State) (any, error) {
+	s, _ := newScriptedServer(t, nil, worker.Options{Slots: 2, Graphs: []*graph.Builder{oneNode("g", func(context.Context, graph.State) (any, error) {
 		begun <- struct{}{}
 		<-open
 		return nil, nil
-	})
-	next := newGate("next")
-	serveWith(t, s.Address, worker.Options{Graphs: []*graph.Builder{stubborn, oneNode("next", next.run)}, Slots: 1})
-	s.start(t, "stubborn", "t1")
+	})}})
+	s.say <- assign(newTask("one"))
 	receive(t, begun, "the node")
-	s.cancelRun(t, "t1")
-	o := s.wait(t, "t1")
-	require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, o.Run.GetState())
-	s.start(t, "next", "t2")
+	s.loseLease("one")
+	credit := func(r *graphdv1.ConnectRequest) (uint32, bool) {
+		return r.GetCredit().GetTotalSlots(), r.GetCredit() != nil
+	}
+	require.Equal(t, uint32(1), hear(t, s, credit))
 	close(open)
-	receive(t, next.begun, "the next node")
-	next.open <- struct{}{}
-	requireOutput(t, `{"a":"next"}`, s.wait(t, "t2"))
+	require.Equal(t, uint32(2), hear(t, s, credit))
 }
 
 func TestManyEvents(t *testing.T) {
