@@ -108,6 +108,15 @@ func (s *server) invoke(t *testing.T, graphName, thread string, input any) *clie
 	return o
 }
 
+// waitForWorker waits until a worker is connected.
+func (s *server) waitForWorker(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		list, err := s.client.Registry().ListWorkers(t.Context(), &graphdv1.ListWorkersRequest{})
+		return err == nil && len(list.GetWorkers()) > 0
+	}, time.Minute, 20*time.Millisecond)
+}
+
 // requireOutput requires that a run has succeeded with an output.
 func requireOutput(t *testing.T, want string, o *client.Outcome) {
 	t.Helper()

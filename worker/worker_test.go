@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -280,6 +282,60 @@ func TestFailuresRetriesAndHandlers(t *testing.T) {
 	f = requireFailure(t, "InvalidResult", s.invoke(t, "large", "large", map[string]any{}))
 	require.Equal(t, "OUTPUT_TOO_LARGE", f.GetReason())
 	requireOutput(t, `{"b":"n Broken the wheel"}`, s.invoke(t, "handled", "handled", map[string]any{}))
+}
+
+func TestTimeouts(t *testing.T) {
+	s := startServer(t)
+	causes := make(chan error, 10)
+	waits := func(ctx context.Context, _ graph.State) (any, error) {
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return nil, context.Cause(ctx)
+	}
+	serve(t, s.Address, oneNode("timeout", waits, graph.Timeout(50*time.Millisecond)), oneNode("idle", waits, graph.IdleTimeout(300*time.Millisecond)),
+		oneNode("expires", func(ctx context.Context, _ graph.State) (any, error) {
+			_, err := graph.Ask[string](ctx, "?", graph.ExpiresAfter(50*time.Millisecond, graph.FailNode))
+			if expired, ok := errors.AsType[*graph.ExpiredError](err); ok {
+				return map[string]any{"b": expired.Error()}, nil
+			}
+			return nil, err
+		}))
+	for _, name := range []string{"timeout", "idle"} {
+		require.Equal(t, "NODE_TIMEOUT", s.invoke(t, name, name, map[string]any{}).Run.GetFailure().GetReason())
+		_, ok := errors.AsType[*worker.StoppedError](receive(t, causes, "the end of the node"))
+		require.True(t, ok)
+	}
+	require.True(t, s.invoke(t, "expires", "expires", map[string]any{}).Waits())
+	for event, err := range s.client.Watch(t.Context(), "expires", nil) {
+		require.NoError(t, err)
+		if event.GetRunState().GetState() == graphdv1.RunState_RUN_STATE_SUCCEEDED {
+			break
+		}
+	}
+	requireOutput(t, `{"b":"question number 1 expired without an answer"}`, s.wait(t, "expires"))
+}
+
+func TestQuestionsOfGoroutinesGoOutTogether(t *testing.T) {
+	s := startServer(t)
+	serve(t, s.Address, oneNode("both", func(ctx context.Context, _ graph.State) (any, error) {
+		var answers [2]string
+		var failures [2]error
+		var all sync.WaitGroup
+		for i, name := range []string{"left", "right"} {
+			all.Go(func() { answers[i], failures[i] = graph.Ask[string](graph.Scope(ctx, name), name) })
+		}
+		all.Wait()
+		return map[string]any{"a": answers}, errors.Join(failures[:]...)
+	}))
+	o := s.invoke(t, "both", "t1", map[string]any{})
+	require.Len(t, o.Questions, 2)
+	var answers []client.Answer
+	for _, q := range o.Questions {
+		answers = append(answers, client.Answer{Question: q.GetInterruptId(), Value: "to " + strings.Trim(q.GetValue().GetJson(), `"`)})
+	}
+	o, err := s.client.Resume(t.Context(), "t1", answers...)
+	require.NoError(t, err)
+	requireOutput(t, `{"a":["to left","to right"]}`, o)
 }
 
 func TestAPanicOfAReducerEndsOneRun(t *testing.T) {

@@ -223,9 +223,11 @@ func (s *Session) serveStreams() error {
 		if refusal := refusalIn(err, isWelcomed); refusal != nil {
 			return refusal
 		}
-		s.log.Debug("the stream of a worker has ended; it connects again", zap.Error(err))
 		policy := backoff.Policy{First: 50 * time.Millisecond, Max: pause, Jitter: 50 * time.Millisecond}
-		if s.waitToConnect(policy.Delay(failures)) {
+		delay := policy.Delay(failures)
+		s.log.Warn("the stream of a worker has ended; it connects again", zap.String("worker", s.o.WorkerID),
+			zap.Int("failures", failures), zap.Duration("pause", delay), zap.Error(err))
+		if s.waitToConnect(delay) {
 			return nil
 		}
 	}

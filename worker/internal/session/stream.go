@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -116,6 +117,8 @@ func (s *Session) takeWelcome(w *graphdv1.Welcome) error {
 	if err := s.o.Welcomed(w); err != nil {
 		return &finalError{err}
 	}
+	s.log.Info("the server has taken the worker", zap.String("worker", s.o.WorkerID), zap.String("session", w.GetSessionId()),
+		zap.String("version", w.GetServerVersion()), zap.Int("kept", len(w.GetRenewed())), zap.Int("lost", len(w.GetLost())))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.terms

@@ -76,12 +76,21 @@ func (s *Session) runTask(a *attempt, code task.Code) {
 	s.mu.Unlock()
 	var next *graphdv1.TaskAssignment
 	if isWanted {
+		s.logFailure(a.assignment, result.GetFailed())
 		next = s.deliverResult(a, result)
 	}
 	s.forgetAttempt(a)
 	if next != nil {
 		s.beginTask(next)
 	}
+}
+
+func (s *Session) logFailure(a *graphdv1.TaskAssignment, f *graphdv1.TaskFailed) {
+	if f == nil {
+		return
+	}
+	s.log.Warn("a task has failed", zap.String("graph", a.GetGraph()), zap.String("node", a.GetNode()), zap.String("thread", a.GetThreadId()),
+		zap.String("run", a.GetRunId()), zap.String("reason", f.GetType()), zap.String("message", f.GetMessage()), zap.String("stack", f.GetStack()))
 }
 
 // forgetAttempt lets go of a task that has ended.
