@@ -374,3 +374,15 @@ func TestAWorkerServesAGraphOfTheServer(t *testing.T) {
 	}}})
 	requireOutput(t, `{"a":true,"n":"1+2+3"}`, s.invoke(t, "filed", "t1", map[string]any{}))
 }
+
+func TestAStateThatIsOneValue(t *testing.T) {
+	s := startServer(t)
+	_, err := s.client.Registry().PutGraph(t.Context(), &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Document{
+		Document: "graph: root\nchannels: {__root__: {}}\nnodes: {n: {remote: {}}}\nedges: [START -> n, n -> END]\n",
+	}})
+	require.NoError(t, err)
+	serveWith(t, s.Address, worker.Options{Nodes: []worker.Nodes{{Graph: "root", Functions: graph.Functions{
+		"n": func(_ context.Context, st graph.State) (any, error) { return []string{st.Raw(), "and"}, nil },
+	}}}})
+	requireOutput(t, `["[1]","and"]`, s.invoke(t, "root", "t1", []int{1}))
+}
