@@ -375,6 +375,23 @@ func TestAWorkerServesAGraphOfTheServer(t *testing.T) {
 	requireOutput(t, `{"a":true,"n":"1+2+3"}`, s.invoke(t, "filed", "t1", map[string]any{}))
 }
 
+func TestTheExampleOfTheDocs(t *testing.T) {
+	s := startServer(t)
+	serve(t, s.Address, graph.New("orders").State(Order{}).Node("pay", graph.Typed(pay)).Chain(graph.Start, "pay", graph.End))
+	for thread, c := range map[string]struct {
+		answer bool
+		log    []string
+	}{"t1": {true, []string{"paid"}}, "t2": {false, []string{"declined"}}} {
+		require.True(t, s.invoke(t, "orders", thread, map[string]any{"product": "tea"}).Waits())
+		o, err := s.client.Resume(t.Context(), thread, client.Answer{Value: c.answer})
+		require.NoError(t, err)
+		got, err := client.Decode[Order](o.Run.GetOutput())
+		require.NoError(t, err)
+		require.Equal(t, c.log, got.Log)
+		require.Equal(t, c.answer, strings.HasSuffix(got.Charge, "tea"))
+	}
+}
+
 func TestAStateThatIsOneValue(t *testing.T) {
 	s := startServer(t)
 	_, err := s.client.Registry().PutGraph(t.Context(), &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Document{
