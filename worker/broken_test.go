@@ -66,8 +66,9 @@ func (s *server) wait(t *testing.T, thread string) *client.Outcome {
 	return o
 }
 
-// shortBeats are flags of a server that notices soon what is lost.
-func shortBeats() []string { return []string{"--worker-beat", "300ms", "--worker-lease", "2s"} }
+// shortBeats are flags of a server that notices soon what is lost. A worker that lives is silent for
+// three seconds on no machine.
+func shortBeats() []string { return []string{"--worker-beat", "1s", "--worker-lease", "4s"} }
 
 func TestATaskGoesOnWhenItsServerIsReplaced(t *testing.T) {
 	s := startServerOn(t, "sqlite:"+filepath.Join(t.TempDir(), "app.db"), "--listen", process.FreeAddress(t),
