@@ -5,15 +5,35 @@
 // from it: src/shared.ts lists that.
 
 import { build } from "esbuild";
-import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, readFileSync, rmSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
+import { packDagre } from "./dagre.mjs";
 
 const out = process.argv[2] ?? "dist";
-const assets = join(out, "assets");
+const assets = relative("", join(resolve(out), "assets")); // as esbuild names it
 
-// The most bytes after gzip, by what is loaded.
-const budgets = { first: 30 << 10, style: 7 << 10, screens: 35 << 10 };
+/** What page.js loads later, by the names of the files. */
+const later = {
+  thread: "src/thread/screen.tsx",
+  threads: "src/thread/list.tsx",
+  graphs: "src/graphs/screen.tsx",
+  workers: "src/workers/screen.tsx",
+  overview: "src/overview/screen.tsx",
+  extras: "src/extras.ts",
+};
+
+/** The most bytes after gzip of what is fetched, by what is shown; of a screen those beyond the first load. */
+const budgets = [
+  { shown: "first load, JS", most: 30 << 10, files: ["page.js"] },
+  { shown: "first load, CSS", most: 7 << 10, files: ["style.css"] },
+  { shown: "a thread with its diagram", most: 20 << 10, files: ["thread.js"], sources: ["src/drawing/layout.ts"] },
+  { shown: "a graph with its drawing", most: 20 << 10, files: ["graphs.js"], sources: ["src/drawing/layout.ts"] },
+  { shown: "threads", most: 4 << 10, files: ["threads.js"] },
+  { shown: "workers", most: 3 << 10, files: ["workers.js"] },
+  { shown: "the overview", most: 4 << 10, files: ["overview.js"] },
+  { shown: "sign-in, finding, keys", most: 5 << 10, files: ["extras.js"] },
+];
 
 const options = {
   outdir: assets,
@@ -27,7 +47,7 @@ const options = {
   logLevel: "warning",
   legalComments: "none",
 };
-const later = ["screens", "extras"];
+const dagre = packDagre("node_modules");
 
 rmSync(out, { recursive: true, force: true });
 const page = await build({
@@ -35,18 +55,23 @@ const page = await build({
   entryPoints: { page: "src/main.tsx", style: "src/style.css" },
   plugins: [{
     name: "load-later",
-    setup: ({ onResolve }) => onResolve({ filter: /\/(screens|extras)$/ }, ({ kind, path }) => (kind === "dynamic-import" ? { path: "./" + path.split("/").pop() + ".js", external: true } : undefined)),
+    setup: ({ onResolve, resolve: find }) => onResolve({ filter: /^\./ }, async ({ path, resolveDir, kind, pluginData }) => {
+      if (kind !== "dynamic-import" || pluginData === "found") return undefined;
+      const found = await find(path, { resolveDir, kind, pluginData: "found" });
+      const name = Object.keys(later).find((name) => resolve(later[name]) === found.path);
+      return name ? { path: `./${name}.js`, external: true } : fail(`${path} is loaded later, and is none of the files of build.mjs`);
+    }),
   }],
 });
 const inPage = new Set(Object.keys(page.metafile.inputs).map((path) => resolve(path)));
 const lazy = await build({
   ...options,
-  entryPoints: later.map((name) => `src/${name}.ts`),
+  entryPoints: later,
   splitting: true,
   chunkNames: "[name]-[hash]",
-  plugins: [{
+  plugins: [dagre, {
     name: "take-from-page",
-    setup: ({ onResolve, resolve: find }) => onResolve({ filter: /.*/ }, async ({ path, resolveDir, kind, pluginData, importer }) => {
+    setup: ({ onResolve, resolve: find }) => onResolve({ filter: /.*/, namespace: "file" }, async ({ path, resolveDir, kind, pluginData, importer }) => {
       if (kind === "entry-point" || pluginData === "found") return undefined;
       const found = await find(path, { resolveDir, kind, importer, pluginData: "found" });
       return inPage.has(found.path) ? { path: "./page.js", external: true } : undefined;
@@ -64,6 +89,7 @@ await build({
   target: "es2020",
   logLevel: "warning",
   legalComments: "none",
+  plugins: [dagre],
 });
 cpSync("src/index.html", join(out, "index.html"));
 cpSync("src/icon.svg", join(assets, "icon.svg"));
@@ -78,16 +104,27 @@ for (const path of Object.keys(lazy.metafile.outputs)) {
   }
 }
 
-const sizeOf = (name) => gzipSync(readFileSync(join(assets, name)), { level: 9 }).length;
-const others = readdirSync(assets).filter((name) => name.endsWith(".js") && name !== "page.js" && !name.startsWith("extras"));
-const sizes = [
-  ["first load, JS", sizeOf("page.js"), budgets.first],
-  ["first load, CSS", sizeOf("style.css"), budgets.style],
-  ["other screens", others.reduce((sum, name) => sum + sizeOf(name), 0), budgets.screens],
-];
-for (const [what, size, most] of sizes) {
-  console.log(`${what.padEnd(16)} ${String(size).padStart(6)} bytes gz of ${most}`);
-  if (size > most) fail(`${what}: more than the budget`);
+for (const { shown, most, files, sources = [] } of budgets) {
+  const fetched = new Set();
+  for (const file of files) addImports(join(assets, file), fetched);
+  for (const source of sources) addImports(outputOf(source), fetched);
+  const size = [...fetched].reduce((sum, path) => sum + gzipSync(readFileSync(path), { level: 9 }).length, 0);
+  console.log(`${shown.padEnd(26)} ${String(size).padStart(6)} bytes gz of ${most}, ${fetched.size} files`);
+  if (size > most) fail(`${shown}: more than the budget`);
+}
+
+/** Adds a file, and what it imports beside page.js. */
+function addImports(path, found) {
+  if (found.has(path)) return;
+  found.add(path);
+  for (const { path: imported, kind, external } of lazy.metafile.outputs[path]?.imports ?? []) {
+    if (kind === "import-statement" && !external) addImports(imported, found);
+  }
+}
+
+/** Returns the file of a module that is imported when it is needed. */
+function outputOf(source) {
+  return Object.keys(lazy.metafile.outputs).find((path) => lazy.metafile.outputs[path].entryPoint === source) ?? fail(`nothing loads ${source} later`);
 }
 
 function fail(why) {

@@ -21,6 +21,7 @@ export { formatCount, formatExact, formatMoment, formatSpan, readDuration, readT
 export { useNow } from "./ui/clock";
 export { Icon, Logo } from "./ui/icons";
 export { Key } from "./ui/key";
+export { useLater } from "./ui/later";
 export { Tabs } from "./ui/tabs";
 export { showProblem, showToast } from "./ui/toast";
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";

@@ -64,6 +64,29 @@ test("from top to bottom, and always alike", () => {
   assert.deepEqual(layoutDiagram(readDiagram(loop)), drawing);
 });
 
+test("what is left out of dagre changes no drawing", async () => {
+  const whole = await importSource("drawing/layout.ts", { isWhole: true });
+  for (let seed = 1; seed <= 30; seed++) {
+    const diagram = readDiagram(drawGraph(seed));
+    assert.deepEqual(layoutDiagram(diagram), whole.layoutDiagram(diagram), `seed ${seed}`);
+  }
+});
+
+/** Returns a graph that a number stands for: with joins, branches, loops, and nodes that nothing leads to. */
+function drawGraph(seed) {
+  let state = seed;
+  const number = (below) => (state = (state * 48271) % 0x7fffffff) % below;
+  const nodes = Array.from({ length: 1 + number(24) }, (_, i) => expr(`node${i}`));
+  const any = () => nodes[number(nodes.length)].name;
+  for (const n of nodes) {
+    if (number(6) === 0) n.destinations = [any(), "__end__"];
+    if (number(9) === 0) n.policy = { errorHandler: any() };
+  }
+  const edges = nodes.map(() => edge(any(), ...new Set(number(4) === 0 ? [any(), any(), any()] : [any()])));
+  const branches = nodes.filter(() => number(4) === 0).map((n) => ({ source: n.name, cases: { cases: [{ condition: "state.amount > 100", targets: [any(), any()] }, { targets: [any()] }] } }));
+  return { nodes, edges: [edge("node0", "__start__"), ...edges], branches };
+}
+
 test("edges begin and end at their nodes", () => {
   const drawing = layoutDiagram(readDiagram(loop));
   const isAt = (p, n) => Math.abs(p.x - n.x) <= n.width / 2 + 1 && Math.abs(p.y - n.y) <= n.height / 2 + 1;

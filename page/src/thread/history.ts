@@ -67,6 +67,32 @@ export class History {
   }
 }
 
+/** A line of checkpoints, and how many lines it stands beside. */
+export interface Branch {
+  line: readonly StateSnapshot[];
+  depth: number;
+}
+
+const mostBranches = 200; // that are shown
+
+/** Returns the branches of the tree: each with the checkpoints that belong to no branch before it. */
+export function listBranches(history: History): Branch[] {
+  const branches: Branch[] = [];
+  const begin = (first: StateSnapshot, depth: number): void => {
+    const line = [first];
+    branches.push({ line, depth });
+    const others: StateSnapshot[] = [];
+    for (let children = history.childrenOf(idOf(first)); children.length > 0; children = history.childrenOf(idOf(line.at(-1)))) {
+      line.push(children[0]!);
+      others.push(...children.slice(1));
+      if (line.length > history.newestFirst.length) break;
+    }
+    for (const o of others) if (branches.length < mostBranches) begin(o, depth + 1);
+  };
+  for (const root of history.roots()) begin(root, 0);
+  return branches;
+}
+
 const start = "__start__";
 const end = "__end__";
 
