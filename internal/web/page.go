@@ -70,7 +70,7 @@ func newPageFile(name string, content []byte) (*pageFile, error) {
 }
 
 // pagePolicy lets the page load its own files and call its own server, and nothing else.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+const pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 // ServeHTTP serves a file. Every address that is none is one that the page shows.

@@ -64,6 +64,16 @@ func TestPageServesItsFilesAndItsAddresses(t *testing.T) {
 	}
 }
 
+func TestPageRunsItsOwnScriptsAndNoOthers(t *testing.T) {
+	p := newPage(t, fstest.MapFS{"index.html": {}})
+	res := getPage(t, p, http.MethodGet, "/")
+	require.NoError(t, res.Body.Close())
+	policy := strings.Split(res.Header.Get("Content-Security-Policy"), "; ")
+	require.Subset(t, policy, []string{"default-src 'none'", "script-src 'self'", "worker-src 'self'", "connect-src 'self'"})
+	require.NotContains(t, strings.Join(policy, " "), "unsafe")
+	require.NotContains(t, strings.Join(policy, " "), "blob:")
+}
+
 func TestPageIsSentOnceAndPacked(t *testing.T) {
 	p := newPage(t, fstest.MapFS{"index.html": {Data: []byte(strings.Repeat("text ", 1000))}})
 	plain := getPage(t, p, http.MethodGet, "/")

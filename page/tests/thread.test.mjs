@@ -23,6 +23,7 @@ describe("threads and graphs", () => {
     await page.getByRole("heading", { level: 1, name: /lunch/ }).waitFor();
     await page.getByText("at rest").waitFor();
     await page.getByText('"Approved: 42.50 EUR for Lunch, paid within 30 days."').waitFor();
+    await page.locator(".node.done").nth(3).waitFor();
     assert.equal(await page.locator(".node.done").count(), 4);
     assert.equal(await page.locator(".edge.taken").count(), 3);
     assert.deepEqual(page.problems, []);
@@ -90,6 +91,21 @@ describe("threads and graphs", () => {
     await page.getByRole("textbox", { name: "Find threads" }).fill("counted");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: /counted/ }).waitFor();
+    assert.deepEqual(page.problems, []);
+  });
+
+  check("a layout that takes too long is given up", async () => {
+    const page = await openPage(server, "ana", "/inbox");
+    await page.clock.install();
+    await page.addInitScript(() => (globalThis.Worker = class { // one that never answers
+      postMessage() { document.documentElement.dataset.layout = "begun"; }
+      terminate() { document.documentElement.dataset.layout = "given up"; }
+    }));
+    await page.goto(server.url + "/graphs/expense");
+    await page.locator("[data-layout=begun]").waitFor({ state: "attached" });
+    await page.clock.runFor(10_000);
+    await page.getByRole("alert").getByText(/takes longer than 10 s/).waitFor();
+    await page.locator('[data-layout="given up"]').waitFor({ state: "attached" });
     assert.deepEqual(page.problems, []);
   });
 });

@@ -1,22 +1,18 @@
 // The graph of a thread with a run on it.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
 import type { GraphSpec } from "../api/messages";
+import { layoutInBackground } from "../drawing/background";
 import { iconOf } from "../drawing/icons";
-import type { Drawing, DrawnNode } from "../drawing/layout";
+import type { DrawnNode } from "../drawing/layout";
 import { pathOf } from "../drawing/path";
-import { readDiagram } from "../drawing/spec";
 import { plainText } from "../text/marks";
 import { formatSpan } from "../text/time";
+import { useLoaded } from "../ui/loaded";
 import { edgeKey, type NodeState, type Progress } from "./history";
 
 const words: Record<NodeState, string> = { idle: "not reached", due: "is next", runs: "runs", waits: "waits for people", failed: "failed", done: "done" };
 const marks: Partial<Record<NodeState, string>> = { done: "M4 8.5l2.5 2.5L12 5.5", failed: "M4.5 4.5l7 7M11.5 4.5l-7 7", waits: "M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11M8 5v3.2l2 1.3", runs: "M5.5 4v8l6-4z" };
-
-// A layout of more would hold the tab up for seconds.
-const mostNodes = 400;
-const mostEdges = 500;
 
 interface Props {
   spec: GraphSpec;
@@ -27,14 +23,8 @@ interface Props {
 }
 
 export function Diagram({ spec, progress, durations, picked, pick }: Props): ComponentChildren {
-  const [drawing, setDrawing] = useState<Drawing | undefined>(undefined);
-  const diagram = useMemo(() => readDiagram(spec), [spec]);
-  const isTooLarge = diagram.nodes.length > mostNodes || diagram.edges.length > mostEdges;
-  useEffect(() => {
-    if (isTooLarge) return;
-    void import("../drawing/layout").then(({ layoutDiagram }) => setDrawing(layoutDiagram(diagram, plainText)));
-  }, [diagram]);
-  if (isTooLarge) return <p class="faint">The graph has {diagram.nodes.length} nodes and {diagram.edges.length} edges, too many to draw here: graphd graph draw writes Mermaid.</p>;
+  const { value: drawing, problem } = useLoaded((signal) => layoutInBackground(spec, signal), [spec]);
+  if (problem) return <p class="problem" role="alert">{problem}</p>;
   if (!drawing) return null;
   return (
     <svg class="diagram" viewBox={`0 0 ${drawing.width} ${drawing.height}`} width={drawing.width} height={drawing.height} role="group" aria-label={`Graph ${plainText(spec.name ?? "")}`}>
