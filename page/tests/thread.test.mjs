@@ -6,7 +6,7 @@ import { check, openPage, Server, takePicture } from "./harness.mjs";
 
 describe("threads and graphs", () => {
   let server;
-  before(async () => (server = await Server.start({ store: "sqlite" })));
+  before(async () => (server = await Server.start({ store: "sqlite", graphs: ["nested-graphs"] })));
   after(() => server.stop());
 
   const stateOf = async (threadId) => JSON.parse((await server.call("ana", "ThreadService/GetState", { threadId })).values.json);
@@ -41,6 +41,19 @@ describe("threads and graphs", () => {
     await page.getByRole("button", { name: /^count 3×/ }).waitFor();
     await page.getByText("+1 element").waitFor();
     assert.match(page.url(), /at=/);
+    assert.deepEqual(page.problems, []);
+  });
+
+  check("a join waits for its sources, and edges that need not be taken are dashed", async () => {
+    const question = await server.ask("eva", "trip", "rome", { place: "Rome" });
+    const page = await openPage(server, "ana", "/threads/rome");
+    await page.getByRole("img", { name: "join of flight, hotel, waits for the others" }).waitFor();
+    assert.equal(await page.locator(".edge.taken").count(), 2);
+    assert.equal(await page.locator(".edge path[stroke-dasharray]").count(), 2);
+    await server.answer("ana", question, '"yes"');
+    await page.getByRole("img", { name: "join of flight, hotel, done" }).waitFor();
+    assert.equal(await page.locator(".edge.taken").count(), 5);
+    await takePicture(page, "join");
     assert.deepEqual(page.problems, []);
   });
 

@@ -32,13 +32,18 @@ export interface DrawnEdge {
   labelAt: Place | undefined;
 }
 
+/** The bar in which the edges of a join meet before they go on to its target. */
+export interface DrawnJoin extends Place {
+  sources: readonly string[];
+  to: string;
+}
+
 export interface Drawing {
   width: number;
   height: number;
   nodes: readonly DrawnNode[];
   edges: readonly DrawnEdge[];
-  /** The bars in which the edges of a join meet before they go on to its target. */
-  joins: readonly Place[];
+  joins: readonly DrawnJoin[];
 }
 
 const nodeSize = { width: 158, height: 42 };
@@ -73,9 +78,15 @@ export function layoutDiagram(diagram: Diagram, show: (text: string) => string =
   const drawn = {
     nodes: diagram.nodes.map((n, i) => ({ name: n.name, label: labels[i]!, kind: n.kind, ...placeOf(g.node(`n${i}`) as Place) })),
     edges: placed.map((read) => read()),
-    joins: g.nodes().filter((id) => id.startsWith("j")).map((id) => placeOf(g.node(id) as Place)),
+    joins: [...new Set(edges.map((e) => e.join))].filter((join) => join !== undefined).map((join) => drawJoin(g, edges.filter((e) => e.join === join))),
   };
   return { ...sizeOf(drawn), ...drawn };
+}
+
+/** Returns the bar of the edges of a join. */
+function drawJoin(g: Graph, edges: readonly DiagramEdge[]): DrawnJoin {
+  const { join, to } = edges[0]!;
+  return { sources: edges.map((e) => e.from), to, ...placeOf(g.node(`j${join}`) as Place) };
 }
 
 /** Returns how far everything reaches. dagre has room for loops that are drawn smaller. */

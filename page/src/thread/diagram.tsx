@@ -4,12 +4,12 @@ import type { ComponentChildren } from "preact";
 import type { GraphSpec } from "../api/messages";
 import { layoutInBackground } from "../drawing/background";
 import { iconOf } from "../drawing/icons";
-import type { DrawnNode } from "../drawing/layout";
+import type { DrawnJoin, DrawnNode } from "../drawing/layout";
 import { pathOf } from "../drawing/path";
 import { plainText } from "../text/marks";
 import { formatSpan } from "../text/time";
 import { useLoaded } from "../ui/loaded";
-import { edgeKey, type NodeState, type Progress } from "./history";
+import { edgeKey, joinKey, type NodeState, type Progress } from "./history";
 
 const words: Record<NodeState, string> = { idle: "not reached", due: "is next", runs: "runs", waits: "waits for people", failed: "failed", done: "done" };
 const marks: Partial<Record<NodeState, string>> = { done: "M4 8.5l2.5 2.5L12 5.5", failed: "M4.5 4.5l7 7M11.5 4.5l-7 7", waits: "M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11M8 5v3.2l2 1.3", runs: "M5.5 4v8l6-4z" };
@@ -37,7 +37,7 @@ export function Diagram({ spec, progress, durations, picked, pick }: Props): Com
         const isTaken = progress?.edges.has(edgeKey(e.from, e.to)) ?? false;
         return (
           <g class={"edge" + (isTaken ? " taken" : "")}>
-            <path d={pathOf(e.points)} marker-end={`url(#${isTaken ? "arrow-taken" : "arrow"})`} />
+            <path d={pathOf(e.points)} stroke-dasharray={e.isConditional ? "4 4" : undefined} marker-end={`url(#${isTaken ? "arrow-taken" : "arrow"})`} />
             {e.label && e.labelAt && (
               <>
                 <rect x={e.labelAt.x - e.labelAt.width / 2} y={e.labelAt.y - 8} width={e.labelAt.width} height={16} rx={4} />
@@ -47,12 +47,20 @@ export function Diagram({ spec, progress, durations, picked, pick }: Props): Com
           </g>
         );
       })}
-      {drawing.joins.map((j) => <rect class="join" x={j.x - j.width / 2} y={j.y - j.height / 2} width={j.width} height={j.height} rx={j.height / 2} />)}
+      {drawing.joins.map((j) => <JoinView join={j} state={progress && (progress.joins.get(joinKey(j.sources, j.to)) ?? "idle")} />)}
       {drawing.nodes.map((n) => (
         <NodeView node={n} state={progress?.nodes.get(n.name)?.state ?? "idle"} runs={progress?.nodes.get(n.name)?.runs ?? 0} isStatic={!progress} duration={durations?.get(n.name)} isPicked={picked === n.name} pick={pick} />
       ))}
     </svg>
   );
+}
+
+const joinWords = { idle: "not reached", due: "waits for the others", done: "done" };
+
+/** Shows a join; of a graph without a run the state is undefined. */
+function JoinView({ join: j, state }: { join: DrawnJoin; state: keyof typeof joinWords | undefined }): ComponentChildren {
+  const about = `join of ${j.sources.map(plainText).join(", ")}${state ? ", " + joinWords[state] : ""}`;
+  return <rect class={"join " + (state ?? "")} role="img" aria-label={about} x={j.x - j.width / 2} y={j.y - j.height / 2} width={j.width} height={j.height} rx={j.height / 2} />;
 }
 
 interface NodeProps {

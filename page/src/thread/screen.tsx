@@ -57,7 +57,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
   const others = useLater(tab !== "state", () => import("./other_tabs"));
   const actions = useLater(dialog !== undefined, () => import("./actions"));
   const durations = useMemo(() => readDurations(events), [events]);
-  const progress = useMemo(() => readProgress(line.slice(0, at + 1), isHead && thread.state === "THREAD_STATE_BUSY"), [line, at, thread.state]);
+  const progress = useMemo(() => readProgress(graph?.spec ?? {}, line.slice(0, at + 1), isHead && thread.state === "THREAD_STATE_BUSY"), [graph, line, at, thread.state]);
   const question = (thread.interrupts ?? []).find((q) => q.state === "INTERRUPT_STATE_OPEN");
   const isActive = thread.state === "THREAD_STATE_BUSY" || thread.state === "THREAD_STATE_INTERRUPTED";
 
