@@ -44,7 +44,9 @@ type fakeEngine struct {
 	log        []checkpoint.Event
 	logGrown   chan struct{} // closed when the log grows
 	isShared   bool          // others follow the thread too
-	stateReads int           // number of states that were read for events
+	questions  runtime.QuestionStatistics
+	answers    runtime.AnswerStatistics
+	stateReads int // number of states that were read for events
 }
 
 func newFakeEngine() *fakeEngine {
@@ -253,6 +255,18 @@ func (e *fakeEngine) LatestInterruptChange(context.Context) (latest uint64, err 
 		latest = max(latest, e.interrupts[i].Change)
 	}
 	return latest, e.err
+}
+
+// ReadQuestionStatistics returns e.questions.
+func (e *fakeEngine) ReadQuestionStatistics(q runtime.StatisticsQuery) runtime.QuestionStatistics {
+	_ = e.recordRequest(q)
+	return e.questions
+}
+
+// ReadAnswerStatistics returns e.answers.
+func (e *fakeEngine) ReadAnswerStatistics(owner, graph, node string) runtime.AnswerStatistics {
+	_ = e.recordRequest([3]string{owner, graph, node})
+	return e.answers
 }
 
 // CountInterrupts counts e.interrupts.

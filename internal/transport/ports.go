@@ -70,6 +70,11 @@ type Interrupts interface {
 	LatestInterruptChange(ctx context.Context) (uint64, error)
 	// CountInterrupts returns how many open interrupts of a tenant have each of some tags.
 	CountInterrupts(ctx context.Context, owner string, tags []string) ([]int, error)
+	// ReadQuestionStatistics returns what became of the questions of a tenant.
+	ReadQuestionStatistics(q runtime.StatisticsQuery) runtime.QuestionStatistics
+	// ReadAnswerStatistics returns how the questions of a node were answered. The graph is as
+	// clients know it.
+	ReadAnswerStatistics(owner, graphName, node string) runtime.AnswerStatistics
 	// CurrentTime returns the time by which claims end: that of the store, as far as it is known.
 	CurrentTime() time.Time
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
