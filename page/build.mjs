@@ -79,7 +79,7 @@ const lazy = await build({
   }],
 });
 // The worker takes nothing from the page: it has no document.
-await build({ ...options, entryPoints: { layout: "src/drawing/worker.ts" }, format: "iife", plugins: [dagre] });
+await build({ ...options, entryPoints: { layout: "src/drawing/worker.ts" }, format: "iife", mangleProps: /^_[a-z]/, plugins: [dagre] });
 // What graphd graph draw runs. It is no part of the page, and loaded by no browser.
 await build({
   entryPoints: ["src/drawing/command.ts"],

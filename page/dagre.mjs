@@ -53,6 +53,18 @@ export function layout(input) {
 }
 `;
 
+/** Labels of graphs, nodes and edges are those that a layout reads, and no others. */
+const buildLayoutGraph = `
+function buildLayoutGraph(input) {
+  const g = new Graph({ multigraph: true });
+  g.setGraph({ ...graphDefaults, ...input.graph() });
+  for (const v of input.nodes()) g.setNode(v, { ...input.node(v) });
+  for (const e of input.edges()) g.setEdge(e, { ...edgeDefaults, ...input.edge(e) });
+  return g;
+}
+
+`;
+
 /** Methods of graphs that nothing calls. */
 const unusedMethods = ["setDefaultEdgeLabel", "isCompound", "edgeCount", "sinks", "setNodes", "isLeaf", "filterNodes", "setPath", "edgeAsObj"];
 
@@ -61,16 +73,25 @@ const cuts = {
   [graphlib + "graph.ts"]: unusedMethods.map((name) => [`\n    ${name}(`, name === "edgeAsObj" ? "\n    hasEdge(" : "\n    /**", ""]),
   "/lib/layout.ts": [
     ["export function layout<", "/*\n * Copies final layout information", layout],
+    ["function buildLayoutGraph(", "/*\n * This idea comes", buildLayoutGraph],
     ["// If points array is not set", "            });\n            delete node.selfEdges", ""],
+    ["const selfNode = ", "selfEdgeNode.edgeLabel.x = nodeX", "selfEdgeNode.edgeLabel.points = []; const nodeX = node.x, nodeY = node.y;\n"], // a drawing has loops of its own
     ["} else if (node && Array.isArray(", "    });\n}\n\nfunction selectNumberAttrs", "}\n"],
   ],
-  "/lib/util.ts": [["// early return 0", "\n}", "return 0;"]],
   "/lib/acyclic.ts": [
     ["(graph.graph().acyclicer === ", "fas.forEach(", "dfsFAS(graph, null);"],
     ["    function dfsDynamic(", "    graph.sources().forEach(", "    const dfsFn = dfs;\n"],
   ],
   "/lib/rank/network-simplex.ts": [["// Expose some internals", "/*\n * The network simplex", ""]],
   "/lib/nesting-graph.ts": [["    const top: string", "\n}\n\nfunction treeDepths", ""]],
+  "/lib/order/init-order.ts": [
+    ["            const sortedSuccessors", "        }\n    }\n\n    const orderedVs", "            successors.forEach(dfs);\n"],
+    ["    function compareOldOrder(", "    return layers;", ""],
+  ],
+  "/lib/order/sort.ts": [
+    ["    let resolvedReversedPairs", "    const parts", "    const resolvedReversedPairs = reversedPairs, resolvedGraph = null, resolvedOldNodes = null, resolvedBiasRight = biasRight;\n"],
+    ["        if (graph && (typeof", "        return !bias", ""],
+  ],
   "/lib/order/index.ts": [
     ["    if (typeof opts.customOrder", "    const maxRank", ""],
     ["        addSubgraphConstraints(lg", "    });\n}", ""],
@@ -88,6 +109,8 @@ const cuts = {
     ["                if (corePath?.includes(v)) {", "                const ws", ""],
     ["                            if (hasShifted) {", "                        }\n                    }\n                }\n            }", ""],
     ["    if (!corePath) return false;", "\n}", "    return false;"],
+    ["        if (Object.hasOwn(vLabel, ", "        sum += (vLabel.dummy", ""],
+    ["        if (Object.hasOwn(wLabel, ", "        return sum;", ""],
   ],
 };
 

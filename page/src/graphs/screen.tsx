@@ -78,7 +78,7 @@ function GraphView({ name, query }: { name: string; query: URLSearchParams }): C
         </div>
       </header>
       <div class="columns">
-        <section class="canvas" aria-label="Drawing" tabIndex={0}>{g.spec && <Diagram spec={g.spec} />}</section>
+        <section class="canvas" aria-label="Drawing" tabIndex={0}>{g.spec && <Diagram spec={g.spec} open={query.get("open") ?? ""} setOpen={(open) => go({ open })} />}</section>
         <section class="aside" aria-label="About the graph">
           <Tabs label="About the graph" tabs={[{ id: "start", title: "Start a run" }, { id: "nodes", title: "Nodes", count: nodes.length }, { id: "json", title: "JSON" }]} chosen={tab} choose={(t) => go({ tab: t === "start" ? "" : t })}>
             {tab === "start" && <StartForm key={g.version} graph={g} />}

@@ -1,6 +1,6 @@
 // The checkpoints of a thread as a tree, and how far the graph has come at one of them.
 
-import type { GraphSpec, Interrupt, StateSnapshot } from "../api/messages";
+import type { Event, GraphSpec, Interrupt, StateSnapshot } from "../api/messages";
 
 export type NodeState = "idle" | "due" | "runs" | "waits" | "failed" | "done";
 
@@ -15,6 +15,33 @@ export interface Progress {
 
 export function edgeKey(from: string, to: string): string {
   return from + "\n" + to;
+}
+
+/** Where a run stands in one graph. */
+export interface Standing {
+  threadId: string;
+  /** The subgraph, as a CheckpointRef has it. */
+  namespace: readonly string[];
+  /** The checkpoints from the first one to the one that is shown. */
+  line: readonly StateSnapshot[];
+  isRunning: boolean;
+  /** When the next checkpoint of the outermost graph was made. */
+  until: string | undefined;
+}
+
+/** Returns the place of a node: the names of the nodes around it, and its own. */
+export function placeOf(names: readonly string[]): string {
+  return names.map(encodeURIComponent).join("/");
+}
+
+/** Returns the node of a level of a namespace, which is "node:task" or "node". */
+export function nodeOfLevel(level: string): string {
+  return level.replace(/:[^:]*$/, "");
+}
+
+/** Returns the place that an event is about. */
+export function placeOfEvent(e: Event): string {
+  return placeOf([...(e.namespace ?? []).map(nodeOfLevel), e.node ?? ""]);
 }
 
 export function joinKey(sources: readonly string[], to: string): string {

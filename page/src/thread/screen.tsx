@@ -19,7 +19,7 @@ import { Tabs } from "../ui/tabs";
 import { RunBadge } from "./badge";
 import { Diagram } from "./diagram";
 import { lastDurations, readDurations } from "./durations";
-import { idOf, listBranches, readProgress } from "./history";
+import { idOf, listBranches, placeOfEvent } from "./history";
 import { Scrubber } from "./scrubber";
 import { StateView } from "./state";
 import { type Known, ThreadFollower } from "./thread";
@@ -57,7 +57,8 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
   const others = useLater(tab !== "state", () => import("./other_tabs"));
   const actions = useLater(dialog !== undefined, () => import("./actions"));
   const durations = useMemo(() => readDurations(events), [events]);
-  const progress = useMemo(() => readProgress(graph?.spec ?? {}, line.slice(0, at + 1), isHead && thread.state === "THREAD_STATE_BUSY"), [graph, line, at, thread.state]);
+  const isRunning = isHead && thread.state === "THREAD_STATE_BUSY";
+  const run = useMemo(() => ({ threadId, namespace: [], line: line.slice(0, at + 1), isRunning, until: line[at + 1]?.createTime }), [line, at, isRunning]);
   const question = (thread.interrupts ?? []).find((q) => q.state === "INTERRUPT_STATE_OPEN");
   const isActive = thread.state === "THREAD_STATE_BUSY" || thread.state === "THREAD_STATE_INTERRUPTED";
 
@@ -70,7 +71,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
     ...(chosen ? [{ keys: ["f"], about: "fork from here", run: () => setDialog("fork") }, { keys: ["r"], about: "run again from here", run: () => setDialog("again") }] : []),
     ...(question ? [{ keys: ["Enter"], about: "open the question", run: () => navigate(addressOf("inbox", [threadId, question.interruptId!])) }] : []),
   ]);
-  const shownEvents = node ? events.filter((e) => e.node === node) : events;
+  const shownEvents = node ? events.filter((e) => (placeOfEvent(e) + "/").startsWith(node + "/")) : events;
   return (
     <section class="thread-screen" aria-label="Thread">
       <header>
@@ -93,7 +94,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
       </header>
       <div class="columns">
         <section class="canvas" aria-label="Graph" tabIndex={0}>
-          {graph?.spec ? <Diagram spec={graph.spec} progress={progress} durations={lastDurations(events, durations)} picked={node} pick={(n) => setNode(n === node ? "" : n)} /> : <p class="faint">The graph is not known.</p>}
+          {graph?.spec ? <Diagram spec={graph.spec} run={run} durations={lastDurations(events, durations)} picked={node} pick={(n) => setNode(n === node ? "" : n)} open={query.get("open") ?? ""} setOpen={(open) => go({ open })} /> : <p class="faint">The graph is not known.</p>}
           <div class="legend">{["done", "waits", "runs", "failed"].map((s) => <span><i class={s} />{s}</span>)}</div>
         </section>
         <section class="aside" aria-label="About the thread">
@@ -102,7 +103,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
             tabs={[{ id: "state", title: "State" }, { id: "timeline", title: "Timeline", count: shownEvents.length }, { id: "runs", title: "Runs" }, { id: "branches", title: "Branches", count: listBranches(history).length }]}
             chosen={tab}
             choose={(t) => go({ tab: t === "state" ? "" : t })}
-            aside={<span class="faint">{node ? <>only <Text of={node} /> <button type="button" class="reveal" onClick={() => setNode("")}>all</button></> : chosen && `after step ${chosen.step ?? 0}`}</span>}
+            aside={<span class="faint">{node ? <>only <Text of={node.split("/").map(decodeURIComponent).join(" › ")} /> <button type="button" class="reveal" onClick={() => setNode("")}>all</button></> : chosen && `after step ${chosen.step ?? 0}`}</span>}
           >
             {tab === "state" && <StateAt threadId={threadId} at={chosen} before={line[at - 1]} />}
             {others && tab === "timeline" && <others.Timeline events={shownEvents} durations={durations} dropped={known.dropped} until={isHead ? Infinity : lastEventOf(events, line[at + 1])} now={now} />}
