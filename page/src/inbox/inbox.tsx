@@ -9,7 +9,7 @@ import { useKeys } from "../keys";
 import { fetchQuestion } from "../question/actions";
 import { QuestionView } from "../question/question";
 import { titleOf } from "../question/title";
-import { addressOf, navigate, type Route } from "../route";
+import { addressOf, navigate, type Route, route as shownRoute } from "../route";
 import { Text } from "../text/marks";
 import { readTime } from "../text/time";
 import { useNow } from "../ui/clock";
@@ -77,7 +77,9 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
     setHeld((h) => (h?.interruptId === q.interruptId ? q : h));
     questions.take(q);
   };
-  const next = (): void => select(list[at + 1] ?? list[at - 1]);
+  const next = (): void => {
+    if (shownRoute.get().path[1] === interruptId) select(list[at + 1] ?? list[at - 1]); // the person may have gone on already
+  };
   useKeys([
     { keys: ["j", "ArrowDown"], about: "next question", run: () => select(list[at + 1]) },
     { keys: ["k", "ArrowUp"], about: "question before", run: () => select(list[at - 1]) },
