@@ -20,6 +20,7 @@ const later = {
   graphs: "src/graphs/screen.tsx",
   workers: "src/workers/screen.tsx",
   overview: "src/overview/screen.tsx",
+  similar: "src/question/similar.tsx",
   extras: "src/extras.ts",
 };
 
@@ -32,6 +33,7 @@ const budgets = [
   { shown: "threads", most: 4 << 10, files: ["threads.js"] },
   { shown: "workers", most: 3 << 10, files: ["workers.js"] },
   { shown: "the overview", most: 5 << 10, files: ["overview.js"] },
+  { shown: "answers like one", most: 2 << 10, files: ["similar.js"] },
   { shown: "sign-in, finding, keys", most: 5 << 10, files: ["extras.js"] },
 ];
 

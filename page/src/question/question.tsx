@@ -14,6 +14,7 @@ import { Text } from "../text/marks";
 import { shortName } from "../text/people";
 import { formatExact, formatSpan, readTime } from "../text/time";
 import { useNow } from "../ui/clock";
+import { useLater } from "../ui/later";
 import { Icon } from "../ui/icons";
 import { Banner } from "../ui/banner";
 import { Key } from "../ui/key";
@@ -49,6 +50,7 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
   const isOpen = q.state === "INTERRUPT_STATE_OPEN";
   const isBreakpoint = q.reason === "breakpoint";
   const mayAnswer = isOpen && refusal === "";
+  const similar = useLater(isOpen, () => import("./similar"));
   const answer = useAnswer({ question: q, mayAnswer, changed, next });
 
   useEffect(() => {
@@ -118,6 +120,7 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
         </section>
         <Votes question={q} caller={me} mayAnswer={mayAnswer} now={now} />
         {mayAnswer && <AnswerFields answer={answer} />}
+        {similar && isOpen && !isBreakpoint && <similar.SimilarAnswers question={q} now={now} />}
         <section class="history">
           <Tabs label="About this question" tabs={[{ id: "trail", title: "Trail", count: trail.length }, { id: "json", title: "JSON" }]} chosen={tab} choose={setTab}>
             {tab === "trail" ? <Trail entries={trail} now={now} /> : <RawView question={q} value={shown ?? value} />}
