@@ -2,6 +2,7 @@
 
 export { CallError } from "./api/connect";
 export { connection } from "./api/connection";
+export { pause, runWhileSeen } from "./api/seen";
 export { client, noteError, ownGroups, ownName, signIn } from "./api/session";
 export { Store, useStore } from "./api/store";
 export { iconOf } from "./drawing/icons";

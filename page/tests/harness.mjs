@@ -155,9 +155,9 @@ async function startBrowser() {
 
 after(() => browser?.close());
 
-/** Opens an address as a person. The page must not log errors, and must not call other servers. */
-export async function openPage(server, who, path = "/inbox", { theme = "light", width = 1440, height = 900, withoutStreams = false, prepare, ...more } = {}) {
-  const context = await (await startBrowser()).newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"], ...more });
+/** Opens an address as a person, or in another tab of a browser. The page must not log errors, and must not call other servers. */
+export async function openPage(server, who, path = "/inbox", { theme = "light", width = 1440, height = 900, withoutStreams = false, prepare, beside, ...more } = {}) {
+  const context = beside?.context() ?? await (await startBrowser()).newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"], ...more });
   const page = await context.newPage();
   opened.add(page);
   page.problems = [];

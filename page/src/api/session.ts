@@ -62,6 +62,11 @@ function readCaller(): Caller | undefined {
   return "caller" in s ? s.caller : undefined;
 }
 
+/** Returns a name of the caller, with its tenant, that no other caller has. */
+export function describeCaller(): string {
+  return JSON.stringify(readCaller() ?? "");
+}
+
 /** Returns the name of the caller, "" when the server knows no callers. */
 export function ownName(): string {
   return readCaller()?.principal ?? "";
