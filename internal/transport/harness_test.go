@@ -317,6 +317,14 @@ func (e *fakeEngine) UpdateInterrupt(_ context.Context, c runtime.UpdateInterrup
 	return e.changeInterrupt(c)
 }
 
+// AllowedActions lets a caller named ana answer what is open.
+func (e *fakeEngine) AllowedActions(q *checkpoint.Interrupt, by runtime.Actor, _ bool) runtime.QuestionActions {
+	if by.Name == "ana" && q.State == checkpoint.InterruptOpen {
+		return runtime.ActionAnswer | runtime.ActionComment
+	}
+	return 0
+}
+
 func (e *fakeEngine) ClaimInterrupt(_ context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error) {
 	return e.changeInterrupt(c)
 }

@@ -79,6 +79,9 @@ type Interrupts interface {
 	CurrentTime() time.Time
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
+	// AllowedActions returns what a caller may do with a question, whatever its roles.
+	// isContributor says that the caller has edited the state since the run began.
+	AllowedActions(q *checkpoint.Interrupt, by runtime.Actor, isContributor bool) runtime.QuestionActions
 	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)
 	ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error)
 	CheckResponses(ctx context.Context, req runtime.ResumeRequest) ([]runtime.CheckedResponse, error)

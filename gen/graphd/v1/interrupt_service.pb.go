@@ -109,7 +109,9 @@ type ListInterruptsRequest struct {
 	// "create_time" (oldest first, also when empty) or "due_time": those that have a
 	// due_time, the next one first; open questions of all threads. A condition on
 	// due means "due_time".
-	OrderBy       string `protobuf:"bytes,5,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	OrderBy string `protobuf:"bytes,5,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// Set Interrupt.allowed. It costs the server some time for each question.
+	WithAllowed   bool `protobuf:"varint,6,opt,name=with_allowed,json=withAllowed,proto3" json:"with_allowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,6 +179,13 @@ func (x *ListInterruptsRequest) GetOrderBy() string {
 		return x.OrderBy
 	}
 	return ""
+}
+
+func (x *ListInterruptsRequest) GetWithAllowed() bool {
+	if x != nil {
+		return x.WithAllowed
+	}
+	return false
 }
 
 // One page of questions.
@@ -775,7 +784,9 @@ type WatchInterruptsRequest struct {
 	// The most changes in one message, in InterruptChange.changes: changes that are
 	// there at the same time come together, which costs client and server less. More
 	// than 256 counts as 256; 0 sends each change in a message of its own.
-	MaxChanges    int32 `protobuf:"varint,4,opt,name=max_changes,json=maxChanges,proto3" json:"max_changes,omitempty"`
+	MaxChanges int32 `protobuf:"varint,4,opt,name=max_changes,json=maxChanges,proto3" json:"max_changes,omitempty"`
+	// Set Interrupt.allowed. It costs the server some time for each question.
+	WithAllowed   bool `protobuf:"varint,5,opt,name=with_allowed,json=withAllowed,proto3" json:"with_allowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -836,6 +847,13 @@ func (x *WatchInterruptsRequest) GetMaxChanges() int32 {
 		return x.MaxChanges
 	}
 	return 0
+}
+
+func (x *WatchInterruptsRequest) GetWithAllowed() bool {
+	if x != nil {
+		return x.WithAllowed
+	}
+	return false
 }
 
 // A question that is new or has changed.
@@ -2601,14 +2619,15 @@ var File_graphd_v1_interrupt_service_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\n" +
-	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\xa3\x01\n" +
+	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\xc6\x01\n" +
 	"\x15ListInterruptsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x16\n" +
 	"\x06filter\x18\x04 \x01(\tR\x06filter\x12\x19\n" +
-	"\border_by\x18\x05 \x01(\tR\aorderBy\"v\n" +
+	"\border_by\x18\x05 \x01(\tR\aorderBy\x12!\n" +
+	"\fwith_allowed\x18\x06 \x01(\bR\vwithAllowed\"v\n" +
 	"\x16ListInterruptsResponse\x124\n" +
 	"\n" +
 	"interrupts\x18\x01 \x03(\v2\x14.graphd.v1.InterruptR\n" +
@@ -2675,13 +2694,14 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x16UpdateInterruptRequest\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"\x91\x01\n" +
+	"updateMask\"\xb4\x01\n" +
 	"\x16WatchInterruptsRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1b\n" +
 	"\tstart_now\x18\x03 \x01(\bR\bstartNow\x12\x1f\n" +
 	"\vmax_changes\x18\x04 \x01(\x05R\n" +
-	"maxChanges\"\xce\x01\n" +
+	"maxChanges\x12!\n" +
+	"\fwith_allowed\x18\x05 \x01(\bR\vwithAllowed\"\xce\x01\n" +
 	"\x0fInterruptChange\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1a\n" +

@@ -13,18 +13,20 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ListInterruptsRequest(_message.Message):
-    __slots__ = ("thread_id", "page_size", "page_token", "filter", "order_by")
+    __slots__ = ("thread_id", "page_size", "page_token", "filter", "order_by", "with_allowed")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    WITH_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     page_size: int
     page_token: str
     filter: str
     order_by: str
-    def __init__(self, thread_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ...) -> None: ...
+    with_allowed: bool
+    def __init__(self, thread_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ..., with_allowed: bool = ...) -> None: ...
 
 class ListInterruptsResponse(_message.Message):
     __slots__ = ("interrupts", "next_page_token")
@@ -172,16 +174,18 @@ class UpdateInterruptRequest(_message.Message):
     def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class WatchInterruptsRequest(_message.Message):
-    __slots__ = ("filter", "resume_token", "start_now", "max_changes")
+    __slots__ = ("filter", "resume_token", "start_now", "max_changes", "with_allowed")
     FILTER_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     START_NOW_FIELD_NUMBER: _ClassVar[int]
     MAX_CHANGES_FIELD_NUMBER: _ClassVar[int]
+    WITH_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     filter: str
     resume_token: str
     start_now: bool
     max_changes: int
-    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ..., start_now: bool = ..., max_changes: _Optional[int] = ...) -> None: ...
+    with_allowed: bool
+    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ..., start_now: bool = ..., max_changes: _Optional[int] = ..., with_allowed: bool = ...) -> None: ...
 
 class InterruptChange(_message.Message):
     __slots__ = ("interrupt", "resume_token", "bookmark", "gone", "changes")
