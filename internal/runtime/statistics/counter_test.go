@@ -2,6 +2,7 @@ package statistics_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -387,4 +388,34 @@ func BenchmarkReadQuestions(b *testing.B) {
 	for b.Loop() {
 		w.read("default", nil)
 	}
+}
+
+// Nothing is lost while many count and read.
+func TestManyCountAtTheSameTime(t *testing.T) {
+	const workers, each = 8, 200
+	w := newWorld(20)
+	var all sync.WaitGroup
+	for n := range workers {
+		all.Go(func() {
+			for i := range each {
+				q := checkpoint.Interrupt{
+					ID: fmt.Sprint(n, i), Graph: fmt.Sprint("g", i%30), Node: fmt.Sprint("n", i%50), State: checkpoint.InterruptOpen, Created: w.now,
+					Policy: &approval.Policy{Groups: []string{fmt.Sprint("group", n)}},
+				}
+				w.count(checkpoint.EventInterrupt, q)
+				q.State, q.Response = checkpoint.InterruptAnswered, `1`
+				w.count(checkpoint.EventResolved, q)
+				w.read("default", nil)
+				w.ReadAnswers("default", q.Graph, q.Node)
+			}
+		})
+	}
+	all.Wait()
+	got := w.read("default", nil)
+	require.Equal(t, runtime.QuestionCounts{Asked: workers * each, Answered: workers * each}, got.All.Total)
+	grouped := got.Others.Total.Asked
+	for _, g := range got.Groups {
+		grouped += g.Total.Asked
+	}
+	require.Equal(t, int64(workers*each), grouped)
 }
