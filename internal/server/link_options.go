@@ -1,10 +1,8 @@
 package server
 
 import (
-	"errors"
 	"net"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -97,17 +95,5 @@ func (o *Options) checkLinksExposure(at net.Addr) error {
 
 // readLinkKeys reads the keys of links. The error is an *exit.UsageError.
 func (o *LinkOptions) readLinkKeys(log *zap.Logger) (link.Keys, error) {
-	text, err := os.ReadFile(o.LinkKeys)
-	if err != nil {
-		return link.Keys{}, exit.Usagef("--%s: %v", flagLinkKeys, err).WithHint("want a file with lines like k1: BASE64 OF 32 BYTES")
-	}
-	keys, err := link.ParseKeys(string(text))
-	if wrong, ok := errors.AsType[*link.KeyError](err); ok {
-		return link.Keys{}, exit.Usagef("--%s: %s: %s", flagLinkKeys, o.LinkKeys, wrong.Describe()).WithHint("%s", wrong.Want)
-	}
-	if info, err := os.Stat(o.LinkKeys); err == nil && info.Mode().Perm()&0o077 != 0 {
-		log.Warn("others may read the keys of links: give the file mode 0400",
-			zap.String("file", o.LinkKeys), zap.Stringer("mode", info.Mode().Perm()))
-	}
-	return keys, nil
+	return readKeys(keyFile{flagLinkKeys, o.LinkKeys, "the keys of links"}, log, link.ParseKeys)
 }

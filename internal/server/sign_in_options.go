@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"net/url"
 	"os"
 	"slices"
@@ -152,21 +151,5 @@ func (o *SignInOptions) readSessionKeys(log *zap.Logger) ([]seal.Key, error) {
 	if o.HTTPSessionKeyFile == "" {
 		return newSessionKeys(), nil
 	}
-	text, err := os.ReadFile(o.HTTPSessionKeyFile)
-	if err != nil {
-		return nil, exit.Usagef("--%s: %v", flagHTTPSessionKeyFile, err).WithHint("want a file with lines like k1: BASE64 OF 32 BYTES")
-	}
-	keys, err := seal.ParseKeys(string(text))
-	if wrong, ok := errors.AsType[*seal.KeyError](err); ok {
-		return nil, exit.Usagef("--%s: %s: %s", flagHTTPSessionKeyFile, o.HTTPSessionKeyFile, wrong.Describe()).WithHint("%s", wrong.Want)
-	}
-	warnAboutReaders(log, "others may read the keys of sessions: give the file mode 0400", o.HTTPSessionKeyFile)
-	return keys, err
-}
-
-// warnAboutReaders logs a warning when others than the owner may read a file.
-func warnAboutReaders(log *zap.Logger, warning, path string) {
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		log.Warn(warning, zap.String("file", path), zap.Stringer("mode", info.Mode().Perm()))
-	}
+	return readKeys(keyFile{flagHTTPSessionKeyFile, o.HTTPSessionKeyFile, "the keys of sessions"}, log, seal.ParseKeys)
 }
