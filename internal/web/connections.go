@@ -57,9 +57,9 @@ func (c *connections) removeClient(client string) *grpc.ClientConn {
 	return known.calls
 }
 
-// callsOf returns the gRPC connection for the calls of a request. The error is
-// errConnectionClosed.
-func (c *connections) callsOf(r *http.Request) (grpc.ClientConnInterface, error) {
+// openConnection returns the gRPC connection for the calls of a request, and makes it before the
+// first one. The error is errConnectionClosed.
+func (c *connections) openConnection(r *http.Request) (grpc.ClientConnInterface, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.byClient[r.RemoteAddr]

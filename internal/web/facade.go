@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -108,22 +107,16 @@ func (f *Facade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *Facade) serveCall(w http.ResponseWriter, r *http.Request) {
 	m := f.methods[r.URL.Path]
 	if m == nil {
-		writeError(w, newStatus(codes.Unimplemented, reasonNoMethod, "there is no such method that HTTP can call", nil))
+		refuseMethod(w, r)
 		return
 	}
 	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		w.WriteHeader(http.StatusMethodNotAllowed)
+		refuseVerb(w, r)
 		return
 	}
 	codec := findCodec(r, m.isStream)
 	if codec == nil {
-		var accepted []string
-		for _, c := range messageCodecs() {
-			accepted = append(accepted, c.contentType(m.isStream))
-		}
-		w.Header().Set("Accept-Post", strings.Join(accepted, ", "))
-		w.WriteHeader(http.StatusUnsupportedMediaType)
+		refuseContentType(w, r, m.isStream)
 		return
 	}
 	c := &call{method: m, codec: codec, w: w, r: r}
@@ -156,7 +149,7 @@ func (f *Facade) serveUnary(c *call) {
 		writeError(c.w, err)
 		return
 	}
-	conn, err := f.conns.callsOf(c.r)
+	conn, err := f.conns.openConnection(c.r)
 	if err != nil {
 		writeError(c.w, err)
 		return
@@ -203,7 +196,7 @@ func (f *Facade) relayStream(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	conn, err := f.conns.callsOf(c.r)
+	conn, err := f.conns.openConnection(c.r)
 	if err != nil {
 		return err
 	}
@@ -235,120 +228,6 @@ func (f *Facade) relayStream(ctx context.Context, c *call) error {
 		}
 		if !c.writePart(buffer, f.opts.StallTimeout) {
 			return context.Canceled
-		}
-	}
-}
-
-// beginResponse writes the head of a stream's response, once.
-func (c *call) beginResponse(head metadata.MD) {
-	if c.w.Header().Get("Content-Type") != "" {
-		return
-	}
-	copyHeaders(c.w.Header(), "", head)
-	c.w.Header().Set("Content-Type", c.codec.streamType)
-	c.w.Header().Set("X-Accel-Buffering", "no") // a proxy passes each message on at once
-	c.w.WriteHeader(http.StatusOK)
-}
-
-// writePart writes a part of a response at once. It reports whether the browser has taken it.
-func (c *call) writePart(part []byte, within time.Duration) bool {
-	out := http.NewResponseController(c.w)
-	if err := out.SetWriteDeadline(time.Now().Add(within)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return false
-	}
-	if _, err := c.w.Write(part); err != nil {
-		return false
-	}
-	err := out.Flush()
-	return err == nil || errors.Is(err, http.ErrNotSupported)
-}
-
-// writeError answers a unary request with an error.
-func writeError(w http.ResponseWriter, err error) {
-	shown, code := newConnectError(toStatus(err))
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write(shown.encodeJSON()) // the browser has left
-}
-
-// readRequest reads and decodes the message of a request.
-func (f *Facade) readRequest(c *call) (proto.Message, error) {
-	encodings := c.r.Header.Get("Content-Encoding")
-	if c.method.isStream {
-		encodings = c.r.Header.Get("Connect-Content-Encoding")
-	}
-	if encodings != "" && encodings != "identity" {
-		return nil, newStatus(codes.Unimplemented, reasonInvalidField, "the request is compressed: want identity", nil)
-	}
-	most := int64(f.opts.MaxMessageBytes) + headroomBytes
-	if c.r.ContentLength > most {
-		return nil, newTooLarge(most)
-	}
-	size := most
-	if c.r.ContentLength >= 0 {
-		size = c.r.ContentLength
-	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), f.opts.RequestPatience)
-	defer cancel()
-	if f.incoming.Acquire(ctx, size) != nil {
-		return nil, newStatus(codes.ResourceExhausted, reasonTooManyRequests, "the server reads too many requests: try again", nil)
-	}
-	defer f.incoming.Release(size)
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, newTooLarge(most)
-	}
-	if err != nil {
-		return nil, newStatus(codes.InvalidArgument, reasonInvalidField, "the request ended before its body", nil)
-	}
-	if c.method.isStream {
-		if body, err = openEnvelope(body); err != nil {
-			return nil, err
-		}
-	}
-	in := c.method.in.New().Interface()
-	return in, c.codec.unmarshal(body, in)
-}
-
-func newTooLarge(most int64) error {
-	return newStatus(codes.InvalidArgument, reasonTooLarge, fmt.Sprintf("the request has more than %d bytes", most), nil)
-}
-
-// maxTimeoutDigits bounds Connect-Timeout-Ms, as the protocol says.
-const maxTimeoutDigits = 10
-
-// callContext returns the context of a call: its headers, and how long it may take. The context is
-// that of the request when there is an error.
-func (f *Facade) callContext(r *http.Request) (context.Context, context.CancelFunc, error) {
-	ctx := r.Context()
-	forwarded := metadata.MD{}
-	for _, header := range []string{"Authorization", "Graphd-Tenant", "X-Request-Id", "Traceparent", "Tracestate"} {
-		forwarded.Append(header, r.Header.Values(header)...)
-	}
-	f.opts.Callers.handOn(r, forwarded)
-	ctx = metadata.NewOutgoingContext(ctx, forwarded)
-	given := r.Header.Get("Connect-Timeout-Ms")
-	if given == "" {
-		ctx, cancel := context.WithCancel(ctx)
-		return ctx, cancel, nil
-	}
-	n, err := strconv.ParseUint(given, 10, 63)
-	if err != nil || len(given) > maxTimeoutDigits {
-		return r.Context(), nil, newStatus(codes.InvalidArgument, reasonInvalidField,
-			"the header Connect-Timeout-Ms is no number of milliseconds: want at most 10 digits", map[string]string{"field": "Connect-Timeout-Ms"})
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(n)*time.Millisecond)
-	return ctx, cancel, nil
-}
-
-// copyHeaders adds metadata of the server to the headers of a response.
-func copyHeaders(to http.Header, prefix string, from metadata.MD) {
-	for key, values := range from {
-		if key == "content-type" || strings.HasPrefix(key, "grpc-") || strings.HasSuffix(key, "-bin") {
-			continue
-		}
-		for _, value := range values {
-			to.Add(prefix+http.CanonicalHeaderKey(key), value)
 		}
 	}
 }

@@ -73,10 +73,10 @@ func decodeJSON(text []byte, into proto.Message) error {
 		place = fmt.Sprintf(", line %s, column %s", m[1], m[2])
 	}
 	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
-		return newStatus(codes.InvalidArgument, reasonInvalidField,
+		return newError(codes.InvalidArgument, reasonInvalidField,
 			fmt.Sprintf("%s has no field %q%s: want the names of the proto in lowerCamelCase", name, m[1], place), map[string]string{"field": m[1]})
 	}
-	return newStatus(codes.InvalidArgument, reasonInvalidField,
+	return newError(codes.InvalidArgument, reasonInvalidField,
 		fmt.Sprintf("the request is no %s in JSON%s: want the JSON form of protobuf, https://protobuf.dev/programming-guides/json", name, place), nil)
 }
 
@@ -84,6 +84,6 @@ func decodeProto(text []byte, into proto.Message) error {
 	if proto.Unmarshal(text, into) == nil {
 		return nil
 	}
-	return newStatus(codes.InvalidArgument, reasonInvalidField,
+	return newError(codes.InvalidArgument, reasonInvalidField,
 		fmt.Sprintf("the message can't be decoded: want a %s in the encoding of protobuf, with texts in UTF-8", into.ProtoReflect().Descriptor().FullName()), nil)
 }

@@ -166,10 +166,10 @@ func TestRequestsThatAreNone(t *testing.T) {
 		status                  int
 		says                    string
 	}{
-		"a form":                  {checkPath, "application/x-www-form-urlencoded", "service=a", nil, http.StatusUnsupportedMediaType, ""},
-		"text":                    {checkPath, "text/plain", "{}", nil, http.StatusUnsupportedMediaType, ""},
-		"another charset":         {checkPath, "application/json; charset=latin1", "{}", nil, http.StatusUnsupportedMediaType, ""},
-		"a stream as unary":       {watchPath, jsonType, "{}", nil, http.StatusUnsupportedMediaType, ""},
+		"a form":                  {checkPath, "application/x-www-form-urlencoded", "service=a", nil, http.StatusUnsupportedMediaType, `is \"application/x-www-form-urlencoded\": want application/json or application/proto`},
+		"text":                    {checkPath, "text/plain", "{}", nil, http.StatusUnsupportedMediaType, "INVALID_FIELD"},
+		"another charset":         {checkPath, "application/json; charset=latin1", "{}", nil, http.StatusUnsupportedMediaType, "charset=latin1"},
+		"a stream as unary":       {watchPath, jsonType, "{}", nil, http.StatusUnsupportedMediaType, "want application/connect+json or application/connect+proto"},
 		"no method":               {"/grpc.health.v1.Health/Nothing", jsonType, "{}", nil, http.StatusNotImplemented, "METHOD_NOT_FOUND"},
 		"an unknown field":        {checkPath, jsonType, `{"service":"a","servise":"b"}`, nil, http.StatusBadRequest, `has no field \"servise\"`},
 		"no JSON":                 {checkPath, jsonType, "{", nil, http.StatusBadRequest, "is no grpc.health.v1.HealthCheckRequest in JSON"},
@@ -192,8 +192,9 @@ func TestRequestsThatAreNone(t *testing.T) {
 			require.Contains(t, body, c.says)
 		})
 	}
-	code, _, header := f.do(t, http.MethodGet, checkPath, "")
+	code, body, header := f.do(t, http.MethodGet, checkPath, "")
 	require.Equal(t, http.StatusMethodNotAllowed, code)
+	require.Contains(t, body, "the request is a GET: want a POST")
 	require.Equal(t, http.MethodPost, header.Get("Allow"))
 	require.Empty(t, f.addresses, "no call was made")
 }
