@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/identity/certificate"
 	"github.com/graphd-dev/graphd/internal/identity/proxy"
+	"github.com/graphd-dev/graphd/internal/web"
 )
 
 // ProxyOptions are those of a proxy whose word is taken for who calls.
@@ -35,15 +36,6 @@ const (
 	flagTrustGroupsHeader = "http-trust-groups-header"
 	flagTrustCertificate  = "http-trust-certificate"
 )
-
-// ownHeaders lists headers that mean something else.
-func ownHeaders() []string {
-	return []string{
-		"Authorization", "Cookie", "Host", "Origin", "Referer", "Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding",
-		"Connection", "Transfer-Encoding", "Trailer", "Upgrade", "Graphd-Tenant", "X-Request-Id", "Traceparent", "Tracestate",
-		"Connect-Timeout-Ms", "Connect-Protocol-Version", "Connect-Content-Encoding", "Sec-Fetch-Site",
-	}
-}
 
 // validateProxy returns an *exit.UsageError for values that can't work together.
 func (o *Options) validateProxy() error {
@@ -71,8 +63,8 @@ func (o *Options) validateProxy() error {
 		given[flagTrustGroupsHeader] = o.TrustGroupsHeader
 	}
 	for flag, header := range given {
-		if !httpguts.ValidHeaderFieldName(header) || slices.Contains(ownHeaders(), http.CanonicalHeaderKey(header)) {
-			return exit.Usagef("--%s %q is no header for names", flag, header).WithHint("want a header that only the proxy sets, like X-Forwarded-User")
+		if !httpguts.ValidHeaderFieldName(header) || slices.Contains(web.ReservedHeaders(), http.CanonicalHeaderKey(header)) {
+			return exit.Usagef("--%s %q is no header that can name a caller", flag, header).WithHint("want a header that only the proxy sets, like X-Forwarded-User")
 		}
 	}
 	if http.CanonicalHeaderKey(o.TrustHeader) == http.CanonicalHeaderKey(o.TrustGroupsHeader) {

@@ -93,12 +93,13 @@ func (o *Options) validateSignIn() error {
 	case !jwt.IsSafeURL(o.SignInIssuer):
 		return exit.Usagef("--%s %q can't be used for discovery", flagSignInIssuer, o.SignInIssuer).WithHint("want %s", jwt.WantSafeURL)
 	case !isSignInText(o.SignInClient):
-		return exit.Usagef("--%s is no id", flagSignInClient).WithHint("want at most %d visible characters of ASCII", maxSignInText)
+		return exit.Usagef("--%s %.100q is no id", flagSignInClient, o.SignInClient).WithHint("want at most %d visible characters of ASCII", maxSignInText)
 	case o.HTTPSession < leastSession || o.HTTPSession > session.MaxAge:
 		return exit.Usagef("--%s is %s", flagHTTPSession, o.HTTPSession).WithHint("want %s to %s, like 8h", leastSession, session.MaxAge)
-	case len(o.SignInScopes) > maxSignInScopes || !slices.Contains(o.SignInScopes, scopeOpenID):
-		return exit.Usagef("--%s has no %s, or more than %d scopes", flagSignInScopes, scopeOpenID, maxSignInScopes).
-			WithHint("want scopes like openid,profile,email")
+	case len(o.SignInScopes) > maxSignInScopes:
+		return exit.Usagef("--%s has %d scopes", flagSignInScopes, len(o.SignInScopes)).WithHint("want at most %d", maxSignInScopes)
+	case !slices.Contains(o.SignInScopes, scopeOpenID):
+		return exit.Usagef("--%s has no %s", flagSignInScopes, scopeOpenID).WithHint("want scopes like openid,profile,email")
 	}
 	for _, scope := range o.SignInScopes {
 		if !isSignInText(scope) {
@@ -120,11 +121,11 @@ func (o *Options) checkHTTPURL() error {
 	case o.HTTP == "":
 		return exit.Usagef("--%s needs --%s", flagHTTPURL, flagHTTP).WithHint("give an address, like --http 127.0.0.1:7780")
 	case err != nil || at.Hostname() == "" || at.Opaque != "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || at.Path != "" && at.Path != "/":
-		return exit.Usagef("--%s is no URL of a host", flagHTTPURL).WithHint("want https://HOST or https://HOST:PORT, without a path")
+		return exit.Usagef("--%s is no URL of a host", flagHTTPURL).WithHint("want https://HOST or https://HOST:PORT, without a user and a path")
 	case at.Scheme == "https", at.Scheme == "http" && (o.Insecure || loopback.IsHost(at.Hostname())):
 		return nil
 	}
-	return exit.Usagef("--%s %s would send sessions in plain text", flagHTTPURL, o.HTTPURL).WithHint("want https://HOST")
+	return exit.Usagef("--%s %s would send sessions in plain text to another machine", flagHTTPURL, o.HTTPURL).WithHint("want https://HOST")
 }
 
 // readSignInSecret reads the secret of the client, "" without an option. The error is an
@@ -139,7 +140,7 @@ func (o *SignInOptions) readSignInSecret(log *zap.Logger) (string, error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if secret == "" || len(secret) > maxSecretBytes || strings.ContainsAny(secret, "\r\n") {
-		return "", exit.Usagef("--%s: %s has no secret", flagSignInSecretFile, o.SignInSecretFile).
+		return "", exit.Usagef("--%s: %s has no secret, or more than one line", flagSignInSecretFile, o.SignInSecretFile).
 			WithHint("want one line of at most %d bytes", maxSecretBytes)
 	}
 	warnAboutReaders(log, "others may read the secret of sign-in: give the file mode 0400", o.SignInSecretFile)

@@ -94,7 +94,7 @@ func allowOrigin(to http.Header, origin string) {
 	to.Set("Access-Control-Allow-Origin", origin)
 	to.Add("Vary", "Origin")
 	to.Set("Access-Control-Allow-Methods", http.MethodPost)
-	to.Set("Access-Control-Allow-Headers", strings.Join(append(callHeaders(), protocolHeaders()...), ", "))
+	to.Set("Access-Control-Allow-Headers", strings.Join(slices.Concat(callHeaders(), protocolHeaders()), ", "))
 	to.Set("Access-Control-Expose-Headers", strings.Join(shownHeaders(), ", "))
 	to.Set("Access-Control-Max-Age", "7200")
 }

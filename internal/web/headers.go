@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,15 @@ func callHeaders() []string {
 // protocolHeaders lists the headers of a request that say how its message is read.
 func protocolHeaders() []string {
 	return []string{"Content-Type", "Connect-Protocol-Version", "Connect-Timeout-Ms", "X-User-Agent"}
+}
+
+// ReservedHeaders lists the headers of a request that can't name a caller: they mean something else.
+func ReservedHeaders() []string {
+	reserved := []string{
+		"Cookie", "Host", "Origin", "Referer", "Sec-Fetch-Site", "Content-Length", "Content-Encoding", "Accept-Encoding", "Connect-Content-Encoding",
+		"Connection", "Transfer-Encoding", "Trailer", "Upgrade",
+	}
+	return slices.Concat(reserved, callHeaders(), protocolHeaders())
 }
 
 // shownHeaders lists the headers of a response that pages of other sites may read.
