@@ -5,7 +5,7 @@
 // from it: src/shared.ts lists that.
 
 import { build } from "esbuild";
-import { cpSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { packDagre } from "./dagre.mjs";
@@ -50,11 +50,13 @@ const options = {
   legalComments: "none",
 };
 const dagre = packDagre("node_modules");
+const notice = { js: "/* Licenses: /assets/licenses.txt */" }; // of files with code of others
 
 rmSync(out, { recursive: true, force: true });
 const page = await build({
   ...options,
   entryPoints: { page: "src/main.tsx", style: "src/style.css" },
+  banner: notice,
   plugins: [{
     name: "load-later",
     setup: ({ onResolve, resolve: find }) => onResolve({ filter: /^\./ }, async ({ path, resolveDir, kind, pluginData }) => {
@@ -81,9 +83,9 @@ const lazy = await build({
   }],
 });
 // The worker takes nothing from the page: it has no document.
-await build({ ...options, entryPoints: { layout: "src/drawing/worker.ts" }, format: "iife", mangleProps: /^_[a-z]/, plugins: [dagre] });
+const worker = await build({ ...options, entryPoints: { layout: "src/drawing/worker.ts" }, format: "iife", mangleProps: /^_[a-z]/, banner: notice, plugins: [dagre] });
 // What graphd graph draw runs. It is no part of the page, and loaded by no browser.
-await build({
+const drawing = await build({
   entryPoints: ["src/drawing/command.ts"],
   outfile: join(out, "drawing.js"),
   bundle: true,
@@ -91,12 +93,17 @@ await build({
   globalName: "drawing",
   minify: true,
   target: "es2020",
+  metafile: true,
   logLevel: "warning",
   legalComments: "none",
+  banner: notice,
   plugins: [dagre],
 });
 cpSync("src/index.html", join(out, "index.html"));
 cpSync("src/icon.svg", join(assets, "icon.svg"));
+writeFileSync(join(assets, "licenses.txt"), collectLicenses([page, lazy, worker, drawing]));
+
+if (Object.keys(lazy.metafile.inputs).some((path) => packageOf(path))) fail("what is loaded later has code of others: give it the notice of page.js");
 
 // What is taken from the page must be there.
 const given = new Set(Object.values(page.metafile.outputs).flatMap((o) => o.exports));
@@ -123,6 +130,24 @@ function addImports(path, found) {
   for (const { path: imported, kind, external } of lazy.metafile.outputs[path]?.imports ?? []) {
     if (kind === "import-statement" && !external) addImports(imported, found);
   }
+}
+
+/** Returns the licenses of the packages whose code is in what was built. */
+function collectLicenses(built) {
+  const names = new Set(built.flatMap(({ metafile }) => Object.keys(metafile.inputs).map(packageOf)).filter(Boolean));
+  const texts = [...names].sort().map((name) => {
+    const folder = join("node_modules", name);
+    const file = join(folder, "LICENSE");
+    if (!existsSync(file)) fail(`${name} has no LICENSE`);
+    return `${name} ${JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version}\n\n${readFileSync(file, "utf8").trim()}\n`;
+  });
+  return "The page of graphd, and the drawings of its command line, have code of these packages.\n\n\n" + texts.join("\n\n");
+}
+
+/** Returns the package of a module; dagre.mjs names those of dagre its own way. */
+function packageOf(path) {
+  if (path.startsWith("dagre:") && !path.includes("node_modules")) return "@dagrejs/dagre";
+  return /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
 }
 
 function fail(why) {

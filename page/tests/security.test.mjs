@@ -76,3 +76,20 @@ describe("other sites", () => {
     assert.deepEqual(blocked, { violations: ["connect-src", "img-src", "script-src-elem", "worker-src"], ran: false });
   });
 });
+
+describe("the licenses of the code of others", () => {
+  let server;
+  before(async () => (server = await Server.start({ knowsCallers: false })));
+  after(() => server.stop());
+
+  check("are opened from the key sheet, as text", async () => {
+    const page = await openPage(server, "stranger");
+    await page.getByText("Nothing to answer").waitFor();
+    await page.keyboard.press("?");
+    const [opened] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "Licenses of the code of others" }).click()]);
+    await opened.getByText(/Chris Pettitt/).waitFor();
+    assert.equal(new URL(opened.url()).pathname, "/assets/licenses.txt");
+    assert.equal(await opened.evaluate(() => document.contentType), "text/plain");
+    assert.match(page.url(), /inbox$/);
+  });
+});

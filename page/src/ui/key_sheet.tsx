@@ -22,7 +22,7 @@ export function KeySheet({ close }: { close: () => void }): ComponentChildren {
           </div>
         ))}
       </dl>
-      <form method="dialog"><button class="ghost">Close</button></form>
+      <form method="dialog"><button class="ghost">Close</button> <a href="/assets/licenses.txt" target="_blank">Licenses of the code of others</a></form>
     </dialog>
   );
 }
