@@ -49,7 +49,7 @@ const options = {
   logLevel: "warning",
   legalComments: "none",
 };
-const dagre = packDagre("node_modules");
+const dagre = packDagre();
 const notice = { js: "/* Licenses: /assets/licenses.txt */" }; // of files with code of others
 
 rmSync(out, { recursive: true, force: true });
@@ -83,7 +83,7 @@ const lazy = await build({
   }],
 });
 // The worker takes nothing from the page: it has no document.
-const worker = await build({ ...options, entryPoints: { layout: "src/drawing/worker.ts" }, format: "iife", mangleProps: /^_[a-z]/, banner: notice, plugins: [dagre] });
+const worker = await build({ ...options, entryPoints: { layout: "src/drawing/worker.ts" }, format: "iife", banner: notice, plugins: [dagre] });
 // What graphd graph draw runs. It is no part of the page, and loaded by no browser.
 const drawing = await build({
   entryPoints: ["src/drawing/command.ts"],
@@ -146,8 +146,7 @@ function collectLicenses(built) {
 
 /** Returns the package of a module; dagre.mjs names those of dagre its own way. */
 function packageOf(path) {
-  if (path.startsWith("dagre:") && !path.includes("node_modules")) return "@dagrejs/dagre";
-  return /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
+  return path.startsWith("dagre:") ? "@dagrejs/dagre" : /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
 }
 
 function fail(why) {

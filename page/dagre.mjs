@@ -1,22 +1,18 @@
 // Packs the parts of dagre that a drawing needs. Its package is one file that nothing can be left out
 // of, but its source map has the modules. Drawings go from top to bottom and have no clusters, so the
-// steps of clusters and of other directions are left out. What remains is the code of dagre, and the
-// drawings are the same.
+// steps of clusters and of other directions are left out. Its graphs are those of src/drawing/graph.ts.
+// The drawings are the same.
 
 import { readFileSync } from "node:fs";
-import { posix } from "node:path";
+import { dirname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
 
+const page = dirname(fileURLToPath(import.meta.url));
 const namespace = "dagre";
-const graphlib = "/node_modules/@dagrejs/graphlib/lib/";
 
 /** Modules that are replaced. */
 const replaced = {
   "/index.ts": `export { Graph } from "./lib/graph-lib"; export { layout } from "./lib/layout";`,
-  [graphlib + "index.ts"]: `
-    export { Graph } from "./graph";
-    import { preorder } from "./alg/preorder";
-    import { postorder } from "./alg/postorder";
-    export const alg = { preorder, postorder };`,
   "/lib/rank/index.ts": `export { default } from "./network-simplex";`,
   // Without constraints there are no conflicts.
   "/lib/order/resolve-conflicts.ts": `
@@ -56,7 +52,7 @@ export function layout(input) {
 /** Labels of graphs, nodes and edges are those that a layout reads, and no others. */
 const buildLayoutGraph = `
 function buildLayoutGraph(input) {
-  const g = new Graph({ multigraph: true });
+  const g = new Graph();
   g.setGraph({ ...graphDefaults, ...input.graph() });
   for (const v of input.nodes()) g.setNode(v, { ...input.node(v) });
   for (const e of input.edges()) g.setEdge(e, { ...edgeDefaults, ...input.edge(e) });
@@ -65,12 +61,8 @@ function buildLayoutGraph(input) {
 
 `;
 
-/** Methods of graphs that nothing calls. */
-const unusedMethods = ["setDefaultEdgeLabel", "isCompound", "edgeCount", "sinks", "setNodes", "isLeaf", "filterNodes", "setPath", "edgeAsObj"];
-
 /** Parts of modules that are replaced: from, up to and not with, by what. */
 const cuts = {
-  [graphlib + "graph.ts"]: unusedMethods.map((name) => [`\n    ${name}(`, name === "edgeAsObj" ? "\n    hasEdge(" : "\n    /**", ""]),
   "/lib/layout.ts": [
     ["export function layout<", "/*\n * Copies final layout information", layout],
     ["function buildLayoutGraph(", "/*\n * This idea comes", buildLayoutGraph],
@@ -115,8 +107,8 @@ const cuts = {
 };
 
 /** Returns an esbuild plugin. */
-export function packDagre(modules) {
-  const map = JSON.parse(readFileSync(posix.join(modules, "@dagrejs/dagre/dist/dagre.esm.js.map"), "utf8"));
+export function packDagre() {
+  const map = JSON.parse(readFileSync(join(page, "node_modules/@dagrejs/dagre/dist/dagre.esm.js.map"), "utf8"));
   const sources = new Map(map.sources.map((path, i) => [posix.join("/dist", path), map.sourcesContent[i]]));
   for (const [path, text] of Object.entries(replaced)) sources.set(path, text);
   for (const [path, parts] of Object.entries(cuts)) for (const part of parts) sources.set(path, cut(path, sources.get(path), part));
@@ -125,8 +117,9 @@ export function packDagre(modules) {
     setup: ({ onResolve, onLoad }) => {
       onResolve({ filter: /^@dagrejs\/dagre$/ }, ({ kind }) => ({ path: "/index.ts", namespace, sideEffects: false }));
       onResolve({ filter: /./, namespace }, ({ path, importer }) => {
-        const found = path === "@dagrejs/graphlib" ? graphlib : posix.join(posix.dirname(importer), path);
-        return { path: [found + ".ts", posix.join(found, "index.ts")].find((p) => sources.has(p)), namespace, sideEffects: false };
+        if (path === "@dagrejs/graphlib") return { path: join(page, "src/drawing/graph.ts"), sideEffects: false };
+        const found = posix.join(posix.dirname(importer), path);
+        return { path: [found + ".ts", found + "/index.ts"].find((p) => sources.has(p)), namespace, sideEffects: false };
       });
       onLoad({ filter: /./, namespace }, ({ path }) => ({ contents: sources.get(path), loader: "ts" }));
     },

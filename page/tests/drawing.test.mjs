@@ -119,6 +119,17 @@ test("loops have room", () => {
   }
 });
 
+test("the drawing of a node's graph is in its node, below its name", () => {
+  const inner = layoutDiagram(readDiagram(loop));
+  const outer = { nodes: [expr("before"), { name: "part", graph: {} }, expr("after")], edges: [edge("before", "__start__"), edge("part", "before"), edge("after", "part")] };
+  const drawing = layoutDiagram(readDiagram(outer), undefined, new Map([["part", inner]]));
+  const part = drawing.nodes.find((n) => n.name === "part");
+  assert.deepEqual(part.inner.drawing, inner);
+  assert.ok(part.inner.x >= 0 && part.inner.x + inner.width <= part.width && part.inner.y >= 42 && part.inner.y + inner.height <= part.height);
+  assert.ok(drawing.nodes.filter((n) => n !== part).every((n) => !n.inner && Math.abs(n.y - part.y) >= (n.height + part.height) / 2));
+  assert.deepEqual(drawing.edges.filter((e) => e.to === "part").map((e) => Math.round(e.points.at(-1).y)), [part.y - part.height / 2]);
+});
+
 test("names that objects have", () => {
   const names = ["__proto__", "constructor", "hasOwnProperty", "n0", "j1", "\u0000", "a\u0001b"];
   const spec = { nodes: names.map((n) => expr(n)), edges: names.map((n) => edge(n, "__start__")).concat(edge("n0", "__proto__", "constructor")) };

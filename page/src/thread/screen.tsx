@@ -57,6 +57,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
   const others = useLater(tab !== "state", () => import("./other_tabs"));
   const actions = useLater(dialog !== undefined, () => import("./actions"));
   const durations = useMemo(() => readDurations(events), [events]);
+  const last = useMemo(() => lastDurations(events, durations), [events, durations]);
   const isRunning = isHead && thread.state === "THREAD_STATE_BUSY";
   const run = useMemo(() => ({ threadId, namespace: [], line: line.slice(0, at + 1), isRunning, until: line[at + 1]?.createTime }), [line, at, isRunning]);
   const question = (thread.interrupts ?? []).find((q) => q.state === "INTERRUPT_STATE_OPEN");
@@ -94,7 +95,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
       </header>
       <div class="columns">
         <section class="canvas" aria-label="Graph" tabIndex={0}>
-          {graph?.spec ? <Diagram spec={graph.spec} run={run} durations={lastDurations(events, durations)} picked={node} pick={(n) => setNode(n === node ? "" : n)} open={query.get("open") ?? ""} setOpen={(open) => go({ open })} /> : <p class="faint">The graph is not known.</p>}
+          {graph?.spec ? <Diagram spec={graph.spec} run={run} durations={last} picked={node} pick={(n) => setNode(n === node ? "" : n)} open={query.get("open") ?? ""} setOpen={(open) => go({ open })} /> : <p class="faint">The graph is not known.</p>}
           <div class="legend">{["done", "waits", "runs", "failed"].map((s) => <span><i class={s} />{s}</span>)}</div>
         </section>
         <section class="aside" aria-label="About the thread">
