@@ -22,6 +22,8 @@ const later = {
   overview: "src/overview/screen.tsx",
   similar: "src/question/similar.tsx",
   extras: "src/extras.ts",
+  past: "src/question/past.ts",
+  dialogs: "src/inbox/dialogs.ts",
 };
 
 /** The most bytes after gzip of what is fetched, by what is shown; of a screen those beyond the first load. */
@@ -34,6 +36,8 @@ const budgets = [
   { shown: "workers", most: 3 << 10, files: ["workers.js"] },
   { shown: "the overview", most: 5 << 10, files: ["overview.js"] },
   { shown: "answers like one", most: 2 << 10, files: ["similar.js"] },
+  { shown: "what happened to a question", most: 3 << 10, files: ["past.js"] },
+  { shown: "assigning, putting off, several", most: 5 << 10, files: ["dialogs.js"] },
   { shown: "sign-in, finding, keys", most: 5 << 10, files: ["extras.js"] },
 ];
 

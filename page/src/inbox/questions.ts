@@ -82,7 +82,7 @@ export class Questions {
     const filter = this.watchFilter();
     return followTogether<InterruptChange>(`${describeCaller()} ${filter}`, this.closing.signal, {
       // Changes are asked for before the list is read, so that none falls between the two.
-      open: (token, signal) => client.follow("InterruptService/WatchInterrupts", { filter, maxChanges, ...(token === "" ? { startNow: true } : { resumeToken: token }) }, signal),
+      open: (token, signal) => client.follow("InterruptService/WatchInterrupts", { filter, maxChanges, withAllowed: true, ...(token === "" ? { startNow: true } : { resumeToken: token }) }, signal),
       take: async (message, isNext) => {
         for (const change of message ? message.changes ?? [message] : []) this.apply(change);
         if (!isNext) await this.list();
@@ -131,6 +131,14 @@ export class Questions {
     return this.inTurn(() => this.loadSection(section));
   }
 
+  /** Loads all that the filter selects, as far as a page holds them. */
+  loadAll(): Promise<void> {
+    return this.inTurn(async () => {
+      for (const s of this.sources) while (!s.isDone && this.open.size < maxLoaded) await this.loadPage(s);
+      this.showNow();
+    });
+  }
+
   /** Loads after what is being loaded. */
   private inTurn(load: () => Promise<void>): Promise<void> {
     const loaded = this.loading.then(load).finally(() => this.show());
@@ -148,7 +156,7 @@ export class Questions {
   private async loadPage(s: Source): Promise<number> {
     const { filter, orderBy, pageToken } = s;
     this.changed.clear();
-    const page = await client.call<ListInterruptsResponse>("InterruptService/ListInterrupts", { filter, orderBy, pageSize, pageToken }, this.closing.signal);
+    const page = await client.call<ListInterruptsResponse>("InterruptService/ListInterrupts", { filter, orderBy, pageSize, pageToken, withAllowed: true }, this.closing.signal);
     s.pageToken = page.nextPageToken ?? "";
     s.isDone = s.pageToken === "";
     const before = this.open.size;

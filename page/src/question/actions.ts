@@ -28,8 +28,14 @@ export async function fetchTrail(threadId: string, interruptId: string, signal?:
   return entries;
 }
 
-/** Returns why the server would refuse every answer of the caller, "" when it may take one. */
+/** Tells whether the server says that the caller may do something with a question. */
+export function isAllowed(q: Interrupt, action: "ANSWER" | "CLAIM" | "RELEASE" | "COMMENT" | "DELEGATE" | "ASSIGN" | "RETRACT" | "REVEAL"): boolean {
+  return q.allowed?.includes(`INTERRUPT_ACTION_${action}`) ?? false;
+}
+
+/** Returns why the server refuses every answer of the caller, "" when it may take one. */
 export async function fetchRefusal(q: Interrupt, signal?: AbortSignal): Promise<string> {
+  if (isAllowed(q, "ANSWER") && !q.people?.notContributor) return "";
   if (q.reason === "breakpoint" || q.state !== "INTERRUPT_STATE_OPEN") return "";
   try {
     const responses = [{ interruptId: q.interruptId, dismissal: {} }]; // which fits every schema
@@ -64,6 +70,10 @@ export function release(q: Interrupt): Promise<Interrupt> {
 
 export function assign(q: Interrupt, assignees: readonly string[]): Promise<Interrupt> {
   return client.call("InterruptService/UpdateInterrupt", { interrupt: { ...nameOf(q), assignees, etag: q.etag }, updateMask: "assignees" });
+}
+
+export function delegate(q: Interrupt, to: string): Promise<Interrupt> {
+  return client.call("InterruptService/DelegateInterrupt", { ...nameOf(q), to });
 }
 
 export function comment(q: Interrupt, text: string, requestId: string): Promise<TrailEntry> {

@@ -1,0 +1,5 @@
+// What happened to a question. It is loaded when the first one is shown.
+
+export { RawView } from "./raw";
+export { Resolution } from "./resolution";
+export { Trail } from "./trail";
