@@ -34,7 +34,7 @@ type CallerOptions struct {
 func (o *CallerOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.APIKeys, "api-keys", "", "file with the hashes of API keys: calls need credentials; read again when it changes")
 	f.StringVar(&o.TokenIssuers, "token-issuers", "",
-		"YAML file with the issuers whose JWTs callers may have: calls need credentials; read again when it changes")
+		"YAML file with the issuers whose JWTs callers may have, and at one of which people may sign in: calls need credentials; read again when it changes")
 	f.StringVar(&o.CertificateRules, "certificate-rules", "",
 		"YAML file with rules that name the callers of client certificates, with --tls-client-ca: calls need credentials; read again when it changes")
 	f.BoolVar(&o.Insecure, "insecure", false, "serve other machines than this one without TLS, or without knowing who calls")

@@ -21,8 +21,8 @@ type HTTPOptions struct {
 
 // RegisterFlags registers the options.
 func (o *HTTPOptions) RegisterFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.HTTP, flagHTTP, "", "address to serve browsers on, with the page and the API over HTTP, with --tls-cert over HTTPS (default: not served)")
-	f.StringArrayVar(&o.HTTPHosts, flagHTTPHost, nil, "name by which browsers reach --http in plain text, besides localhost and addresses (repeatable)")
+	f.StringVar(&o.HTTP, flagHTTP, "", "address to serve browsers on, HOST:PORT: the page at /, and the API; over HTTP, with --tls-cert over HTTPS (default: not served)")
+	f.StringArrayVar(&o.HTTPHosts, flagHTTPHost, nil, "name by which browsers reach --http in plain text, behind a proxy; addresses, localhost and the name in --http-url need none (repeatable)")
 	f.StringArrayVar(&o.HTTPOrigins, flagHTTPOrigin, nil, "other site whose pages may call the API, like https://app.example.com (repeatable)")
 	f.IntVar(&o.MaxHTTPConnections, "max-http-connections", 500, "how many connections --http may have; others wait until one closes")
 }

@@ -24,10 +24,10 @@ type ProxyOptions struct {
 // RegisterFlags registers the options.
 func (o *ProxyOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.TrustHeader, flagTrustHeader, "",
-		"header in which a proxy in front of --http names the caller, like X-Forwarded-User; it counts with --http-trust-certificate alone")
-	f.StringVar(&o.TrustGroupsHeader, flagTrustGroupsHeader, "", "header in which that proxy lists the groups of the caller, with commas between")
+		"header in which a proxy in front of --http names the caller, like X-Forwarded-User; it counts on connections with the certificate of --http-trust-certificate alone")
+	f.StringVar(&o.TrustGroupsHeader, flagTrustGroupsHeader, "", "header in which the proxy of --http-trust-header lists the groups of the caller, with commas between")
 	f.StringVar(&o.TrustCertificate, flagTrustCertificate, "",
-		"name in the client certificate of that proxy: dns:NAME, uri:URI or cn:NAME, with * as in --certificate-rules")
+		"name in the client certificate of the proxy of --http-trust-header: dns:NAME, uri:URI or cn:NAME, with * as in --certificate-rules")
 }
 
 // Names of options that are also used in messages.

@@ -30,16 +30,20 @@ type SignInOptions struct {
 
 // RegisterFlags registers the options.
 func (o *SignInOptions) RegisterFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.HTTPURL, flagHTTPURL, "", "URL by which browsers reach --http, like https://graphd.example.com, for sign-in")
+	f.StringVar(&o.HTTPURL, flagHTTPURL, "",
+		"URL by which browsers reach --http, like https://graphd.example.com; --http-sign-in-issuer needs it")
 	f.StringVar(&o.SignInIssuer, flagSignInIssuer, "",
-		"issuer of --token-issuers at which people sign in in a browser, by OpenID Connect (default: they need a token)")
-	f.StringVar(&o.SignInClient, flagSignInClient, "", "id of this server at --http-sign-in-issuer")
-	f.StringVar(&o.SignInSecretFile, flagSignInSecretFile, "", "file with the secret of --http-sign-in-client (default: it has none)")
+		"URL of an issuer, as --token-issuers has it, at which people sign in in a browser by OpenID Connect; needs --http-sign-in-client and --http-url "+
+			"(default: the page asks for a token)")
+	f.StringVar(&o.SignInClient, flagSignInClient, "",
+		"id that --http-sign-in-issuer has given to this server; register --http-url with the path /sign-in/callback as its redirect URL there")
+	f.StringVar(&o.SignInSecretFile, flagSignInSecretFile, "", "file with the secret of --http-sign-in-client, alone (default: it has none)")
 	f.StringSliceVar(&o.SignInScopes, flagSignInScopes, []string{"openid", "profile", "email"},
-		"what the issuer is asked for, with commas between; it decides which claims its ID token has")
+		"scopes that --http-sign-in-issuer is asked for, with commas between: openid, and those that put the claims of --token-issuers into the ID token")
 	f.DurationVar(&o.HTTPSession, flagHTTPSession, session.MaxAge, "how long a person stays signed in in a browser, at most 12h")
 	f.StringVar(&o.HTTPSessionKeyFile, flagHTTPSessionKeyFile, "",
-		"file with keys that seal sessions: lines \"id: base64 of 32 bytes\", the first one seals, all open; the same for all replicas (default: a new key at each start)")
+		"file with keys that seal sessions: lines \"id: base64 of 32 bytes\", the first one seals, all open; the same for all replicas "+
+			"(default: a new key at each start, so that people sign in again)")
 }
 
 // Names of options that are also used in messages.
