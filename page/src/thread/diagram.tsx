@@ -86,13 +86,15 @@ function GraphView(graph: GraphProps): ComponentChildren {
     <>
       {drawing.edges.map((e) => <EdgeView edge={e} isTaken={progress?.edges.has(edgeKey(e.from, e.to)) ?? false} />)}
       {drawing.joins.map((j) => <JoinView join={j} state={progress && (progress.joins.get(joinKey(j.sources, j.to)) ?? "idle")} />)}
-      {drawing.nodes.map((n) => <NodeView key={n.name} node={n} graph={graph} />)}
+      {drawing.nodes.map((n) => (n.kind === "start" || n.kind === "end" ? <PillView key={n.name} node={n} tone={progress ? progress.nodes.get(n.name)?.state ?? "idle" : "plain"} /> : <NodeView key={n.name} node={n} graph={graph} />))}
     </>
   );
 }
 
+// An edge or a node whose elements are those of before is not compared: steps through checkpoints change few of hundreds.
+
 function EdgeView({ edge: e, isTaken }: { edge: DrawnEdge; isTaken: boolean }): ComponentChildren {
-  return (
+  return useMemo(() => (
     <g class={"edge" + (isTaken ? " taken" : "")}>
       <path d={pathOf(e.points)} stroke-dasharray={e.isConditional ? "4 4" : undefined} marker-end={`url(#${isTaken ? "arrow-taken" : "arrow"})`} />
       {e.label && e.labelAt && (
@@ -102,7 +104,7 @@ function EdgeView({ edge: e, isTaken }: { edge: DrawnEdge; isTaken: boolean }): 
         </>
       )}
     </g>
-  );
+  ), [e, isTaken]);
 }
 
 const joinWords = { idle: "not reached", due: "waits for the others", done: "done" };
@@ -113,34 +115,30 @@ function JoinView({ join: j, state }: { join: DrawnJoin; state: keyof typeof joi
   return <rect class={"join " + (state ?? "")} role="img" aria-label={about} x={j.x - j.width / 2} y={j.y - j.height / 2} width={j.width} height={j.height} rx={j.height / 2} />;
 }
 
+/** Shows where a graph begins or ends. */
+function PillView({ node: n, tone }: { node: DrawnNode; tone: string }): ComponentChildren {
+  return (
+    <g class={"node pill " + tone} transform={cornerOf(n)}>
+      <rect width={n.width} height={n.height} rx={n.height / 2} />
+      <text x={n.width / 2} y={n.height / 2 + 4} text-anchor="middle">{n.kind}</text>
+    </g>
+  );
+}
+
 function NodeView({ node: n, graph }: { node: DrawnNode; graph: GraphProps }): ComponentChildren {
   const { progress, pick, picked, durations, inner } = graph;
   const path = [...graph.path, n.name];
   const place = placeOf(path);
   const { state = "idle", runs = 0 } = progress?.nodes.get(n.name) ?? {};
-  const corner = `translate(${n.x - n.width / 2},${n.y - n.height / 2})`;
-  const tone = progress ? state : "plain";
-  if (n.kind === "start" || n.kind === "end") {
-    return (
-      <g class={"node pill " + tone} transform={corner}>
-        <rect width={n.width} height={n.height} rx={n.height / 2} />
-        <text x={n.width / 2} y={n.height / 2 + 4} text-anchor="middle">{n.kind}</text>
-      </g>
-    );
-  }
   const duration = durations?.get(place);
   const below = state === "waits" || state === "runs" || state === "failed" ? state : duration !== undefined && duration >= 1 && state === "done" ? formatSpan(duration) : "";
   const sub = progress ? [runs > 1 ? `${runs}×` : "", below].filter(Boolean).join(" · ") : "";
-  const act = pick ? { "aria-pressed": picked === place, ...buttonOf(() => pick(place)) } : { role: "img" as const };
+  const shown = progress && state;
+  const isPicked = picked === place;
+  const box = useMemo(() => <NodeBox node={n} state={shown} sub={sub} isPicked={isPicked} press={pick && (() => pick(place))} />, [n, shown, sub, isPicked, pick, place]);
   return (
-    <g transform={corner}>
-      <g class={`node ${tone}${picked === place ? " picked" : ""}${n.inner ? " open" : ""}`} {...act} aria-label={`${n.label}${progress ? `${sub ? " " + sub : ""}, ${words[state]}` : ""}`}>
-        <rect width={n.width} height={n.height} rx={9} />
-        <path class="side" d={`M9,0 H4.5 V${n.height} H9 A9,9 0 0 1 0,${n.height - 9} V9 A9,9 0 0 1 9,0Z`} />
-        <path class="icon-of" transform="translate(13,13)" d={iconOf(n.kind)} />
-        <text class="name" x={36} y={sub ? 18 : 25} aria-hidden="true">{n.label}{sub && <><tspan font-size="0"> </tspan><tspan class="sub" x={36} y={32}>{sub}</tspan></>}</text>
-        {progress && marks[state] && <path class="mark-of" transform={`translate(${n.width - 22},4) scale(.8)`} d={marks[state]!} />}
-      </g>
+    <g transform={cornerOf(n)}>
+      {box}
       {n.kind === "graph" && (
         <g class="toggle" transform={`translate(${n.width - 3},24)`} {...buttonOf(() => graph.toggle(place))} aria-expanded={n.inner !== undefined} aria-label={`graph of ${n.label}`}>
           <circle r="8" />
@@ -154,6 +152,33 @@ function NodeView({ node: n, graph }: { node: DrawnNode; graph: GraphProps }): C
       )}
     </g>
   );
+}
+
+interface BoxProps {
+  node: DrawnNode;
+  /** Undefined when no run is shown. */
+  state: NodeState | undefined;
+  /** What stands below the name. */
+  sub: string;
+  isPicked: boolean;
+  press: (() => void) | undefined;
+}
+
+function NodeBox({ node: n, state, sub, isPicked, press }: BoxProps): ComponentChildren {
+  const act = press ? { "aria-pressed": isPicked, ...buttonOf(press) } : { role: "img" as const };
+  return (
+    <g class={`node ${state ?? "plain"}${isPicked ? " picked" : ""}${n.inner ? " open" : ""}`} {...act} aria-label={`${n.label}${state ? `${sub ? " " + sub : ""}, ${words[state]}` : ""}`}>
+      <rect width={n.width} height={n.height} rx={9} />
+      <path class="side" d={`M9,0 H4.5 V${n.height} H9 A9,9 0 0 1 0,${n.height - 9} V9 A9,9 0 0 1 9,0Z`} />
+      <path class="icon-of" transform="translate(13,13)" d={iconOf(n.kind)} />
+      <text class="name" x={36} y={sub ? 18 : 25} aria-hidden="true">{n.label}{sub && <><tspan font-size="0"> </tspan><tspan class="sub" x={36} y={32}>{sub}</tspan></>}</text>
+      {state && marks[state] && <path class="mark-of" transform={`translate(${n.width - 22},4) scale(.8)`} d={marks[state]!} />}
+    </g>
+  );
+}
+
+function cornerOf(n: DrawnNode): string {
+  return `translate(${n.x - n.width / 2},${n.y - n.height / 2})`;
 }
 
 /** Returns what makes an element of a drawing a button. */

@@ -72,6 +72,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
     ...(chosen ? [{ keys: ["f"], about: "fork from here", run: () => setDialog("fork") }, { keys: ["r"], about: "run again from here", run: () => setDialog("again") }] : []),
     ...(question ? [{ keys: ["Enter"], about: "open the question", run: () => navigate(addressOf("inbox", [threadId, question.interruptId!])) }] : []),
   ]);
+  const pick = useMemo(() => (place: string) => setNode((picked) => (picked === place ? "" : place)), []);
   const shownEvents = node ? events.filter((e) => (placeOfEvent(e) + "/").startsWith(node + "/")) : events;
   return (
     <section class="thread-screen" aria-label="Thread">
@@ -95,7 +96,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
       </header>
       <div class="columns">
         <section class="canvas" aria-label="Graph" tabIndex={0}>
-          {graph?.spec ? <Diagram spec={graph.spec} run={run} durations={last} picked={node} pick={(n) => setNode(n === node ? "" : n)} open={query.get("open") ?? ""} setOpen={(open) => go({ open })} /> : <p class="faint">The graph is not known.</p>}
+          {graph?.spec ? <Diagram spec={graph.spec} run={run} durations={last} picked={node} pick={pick} open={query.get("open") ?? ""} setOpen={(open) => go({ open })} /> : <p class="faint">The graph is not known.</p>}
           <div class="legend">{["done", "waits", "runs", "failed"].map((s) => <span><i class={s} />{s}</span>)}</div>
         </section>
         <section class="aside" aria-label="About the thread">
