@@ -19,8 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/identity/session"
 )
 
-// The paths of this package. The last are below PathSignIn, to which the cookie of a sign-in
-// belongs.
+// The paths of this package.
 const (
 	PathSession  = "/session"
 	PathSignIn   = "/sign-in"
