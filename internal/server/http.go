@@ -84,7 +84,7 @@ func (b *browserServer) buildServer(o *Options, callers *callerFiles, log *zap.L
 	facade, err := web.New(web.Options{
 		Callers:  web.CallerParts{SessionCookie: signIn.SessionCookie(), UserHeader: o.TrustHeader, GroupsHeader: o.TrustGroupsHeader},
 		Services: web.Services(), Listener: b.calls, MaxMessageBytes: o.MaxMessage, MaxIncoming: o.MaxIncoming,
-		RequestPatience: httpReadTimeout, StallTimeout: o.Stall, OnPanic: contain.LogPanic(log, "a request of a browser panicked"),
+		MaxUnread: o.MaxUnread, StallTimeout: o.Stall, OnPanic: contain.LogPanic(log, "a request of a browser panicked"),
 	})
 	if err != nil {
 		return err
@@ -98,7 +98,8 @@ func (b *browserServer) buildServer(o *Options, callers *callerFiles, log *zap.L
 		return err
 	}
 	b.setServer(&http.Server{
-		Handler: guard.Protect(web.Handler(shown, signIn, facade)), ConnState: facade.TrackState, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
+		Handler: guard.Protect(web.Handler(shown, signIn, facade)), ConnContext: facade.AddConnection, ConnState: facade.TrackState,
+		ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
 		IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
 	})
 	return nil

@@ -10,12 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -28,11 +26,11 @@ type Options struct {
 	Services []protoreflect.ServiceDescriptor
 	// Listener is what the gRPC server accepts connections from.
 	Listener *Listener
-	// MaxMessageBytes bounds a request and an answer, MaxIncoming all requests that arrive or are
-	// decoded. A request waits RequestPatience for its part of them.
+	// MaxMessageBytes bounds a request and an answer, MaxIncoming the memory of all requests that
+	// have not been answered, and MaxUnread all answers that browsers have not read.
 	MaxMessageBytes int
 	MaxIncoming     int
-	RequestPatience time.Duration
+	MaxUnread       int
 	// StallTimeout is how long a browser may take no message of a stream.
 	StallTimeout time.Duration
 	// Callers say which parts of a request name its caller, besides its token.
@@ -45,7 +43,8 @@ type Options struct {
 type Facade struct {
 	opts     Options
 	methods  map[string]*method // by path
-	incoming *semaphore.Weighted
+	incoming memory
+	unread   memory
 	conns    *connections
 }
 
@@ -59,8 +58,8 @@ type method struct {
 // New makes a Facade. The error names a message whose type the process does not have.
 func New(o Options) (*Facade, error) {
 	f := &Facade{
-		opts: o, methods: map[string]*method{}, incoming: semaphore.NewWeighted(int64(o.MaxIncoming)),
-		conns: &connections{listener: o.Listener, maxMessageBytes: o.MaxMessageBytes, byClient: map[string]*connection{}},
+		opts: o, methods: map[string]*method{}, incoming: memory{most: int64(o.MaxIncoming)}, unread: memory{most: int64(o.MaxUnread)},
+		conns: &connections{listener: o.Listener, maxMessageBytes: o.MaxMessageBytes, open: map[net.Conn]*connection{}},
 	}
 	for _, s := range o.Services {
 		for i := range s.Methods().Len() {
@@ -80,6 +79,11 @@ func New(o Options) (*Facade, error) {
 		}
 	}
 	return f, nil
+}
+
+// AddConnection must be told of HTTP connections, as http.Server.ConnContext.
+func (f *Facade) AddConnection(ctx context.Context, conn net.Conn) context.Context {
+	return f.conns.addConnection(ctx, conn)
 }
 
 // TrackState must be told of the states of HTTP connections, as http.Server.ConnState.
@@ -144,7 +148,9 @@ func (f *Facade) serveUnary(c *call) {
 		return
 	}
 	defer cancel()
-	in, err := f.readRequest(c)
+	held := reserved{of: &f.incoming}
+	defer held.release()
+	in, err := f.readRequest(c, &held)
 	if err != nil {
 		writeError(c.w, err)
 		return
@@ -157,6 +163,7 @@ func (f *Facade) serveUnary(c *call) {
 	out := c.method.out.New().Interface()
 	var head, tail metadata.MD
 	err = conn.Invoke(ctx, c.method.path, in, out, grpc.Header(&head), grpc.Trailer(&tail))
+	held.release()
 	copyHeaders(c.w.Header(), "", head)
 	copyHeaders(c.w.Header(), "Trailer-", tail)
 	if err != nil {
@@ -166,6 +173,12 @@ func (f *Facade) serveUnary(c *call) {
 	text, err := c.codec.appendTo(nil, out)
 	if err != nil {
 		writeError(c.w, err)
+		return
+	}
+	unread := reserved{of: &f.unread}
+	defer unread.release()
+	if !unread.grow(int64(len(text))) {
+		writeError(c.w, newUnreadError())
 		return
 	}
 	c.w.Header().Set("Content-Type", c.codec.unaryType)
@@ -192,24 +205,10 @@ func (f *Facade) serveStream(c *call) {
 // relayStream makes the call of a stream and writes its messages. The error is io.EOF after the
 // last one.
 func (f *Facade) relayStream(ctx context.Context, c *call) error {
-	in, err := f.readRequest(c)
-	if err != nil {
-		return err
-	}
-	conn, err := f.conns.openConnection(c.r)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a stream that is not read to its end
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, c.method.path)
+	stream, err := f.beginStream(ctx, c)
 	if err != nil {
-		return err
-	}
-	if err := stream.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, RecvMsg has the error
-		return err
-	}
-	if err := stream.CloseSend(); err != nil {
 		return err
 	}
 	head, err := stream.Header()
@@ -217,17 +216,52 @@ func (f *Facade) relayStream(ctx context.Context, c *call) error {
 		return err
 	}
 	c.beginResponse(head)
-	out := c.method.out.New().Interface()
-	for buffer := []byte(nil); ; {
-		proto.Reset(out)
-		if err := stream.RecvMsg(out); err != nil {
+	for {
+		if err := f.relayMessage(c, stream); err != nil {
 			return err
-		}
-		if buffer, err = appendMessage(buffer[:0], c.codec, out); err != nil {
-			return err
-		}
-		if !c.writePart(buffer, f.opts.StallTimeout) {
-			return context.Canceled
 		}
 	}
+}
+
+// beginStream makes the call of a stream, whose request it reads.
+func (f *Facade) beginStream(ctx context.Context, c *call) (grpc.ClientStream, error) {
+	held := reserved{of: &f.incoming}
+	defer held.release()
+	in, err := f.readRequest(c, &held)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := f.conns.openConnection(c.r)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, c.method.path)
+	if err != nil {
+		return nil, err
+	}
+	if err := stream.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, RecvMsg has the error
+		return nil, err
+	}
+	return stream, stream.CloseSend()
+}
+
+// relayMessage writes the next message of a stream. The error is io.EOF after the last one.
+func (f *Facade) relayMessage(c *call, stream grpc.ClientStream) error {
+	out := c.method.out.New().Interface()
+	if err := stream.RecvMsg(out); err != nil {
+		return err
+	}
+	text, err := appendMessage(nil, c.codec, out)
+	if err != nil {
+		return err
+	}
+	unread := reserved{of: &f.unread}
+	defer unread.release()
+	if !unread.grow(int64(len(text))) {
+		return newUnreadError()
+	}
+	if !c.writePart(text, f.opts.StallTimeout) {
+		return context.Canceled
+	}
+	return nil
 }

@@ -9,12 +9,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // messageCodec is an encoding of messages.
 type messageCodec struct {
 	unaryType  string // content type of a unary request and its answer
 	streamType string
+	estimate   func([]byte, protoreflect.MessageDescriptor) int64 // of the memory of a message, at most
 	unmarshal  func([]byte, proto.Message) error
 	appendTo   func([]byte, proto.Message) ([]byte, error)
 }
@@ -25,8 +27,8 @@ const streamTypes = "application/connect+"
 // messageCodecs are the encodings that a client may choose.
 func messageCodecs() []*messageCodec {
 	return []*messageCodec{
-		{"application/json", "application/connect+json", decodeJSON, protojson.MarshalOptions{}.MarshalAppend},
-		{"application/proto", "application/connect+proto", decodeProto, proto.MarshalOptions{}.MarshalAppend},
+		{"application/json", "application/connect+json", estimateJSON, decodeJSON, protojson.MarshalOptions{}.MarshalAppend},
+		{"application/proto", "application/connect+proto", estimateProto, decodeProto, proto.MarshalOptions{}.MarshalAppend},
 	}
 }
 

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,8 +36,8 @@ func refuseContentType(w http.ResponseWriter, r *http.Request, isStream bool) {
 		map[string]string{"field": "Content-Type"}))
 }
 
-// readRequest reads and decodes the message of a request.
-func (f *Facade) readRequest(c *call) (proto.Message, error) {
+// readRequest reads and decodes the message of a request, whose memory is held then.
+func (f *Facade) readRequest(c *call, held *reserved) (proto.Message, error) {
 	encoding := "Content-Encoding"
 	if c.method.isStream {
 		encoding = "Connect-Content-Encoding"
@@ -47,34 +46,63 @@ func (f *Facade) readRequest(c *call) (proto.Message, error) {
 		return nil, newError(codes.Unimplemented, reasonInvalidField,
 			fmt.Sprintf("the header %s is %.100q: want identity, the server takes no compressed requests", encoding, given), map[string]string{"field": encoding})
 	}
-	most := int64(f.opts.MaxMessageBytes) + headroomBytes
-	if c.r.ContentLength > most {
-		return nil, newTooLarge(most)
-	}
-	size := most
-	if c.r.ContentLength >= 0 {
-		size = c.r.ContentLength
-	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), f.opts.RequestPatience)
-	defer cancel()
-	if f.incoming.Acquire(ctx, size) != nil {
-		return nil, newError(codes.ResourceExhausted, reasonTooManyRequests, "the server reads too many requests: try again", nil)
-	}
-	defer f.incoming.Release(size)
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, newTooLarge(most)
-	}
+	body, err := f.readBody(c, held)
 	if err != nil {
-		return nil, newError(codes.InvalidArgument, reasonInvalidField, "the request ended before its body: want as many bytes as its Content-Length says", nil)
+		return nil, err
 	}
 	if c.method.isStream {
 		if body, err = openEnvelope(body); err != nil {
 			return nil, err
 		}
 	}
+	decoded := c.codec.estimate(body, c.method.in.Descriptor())
+	if decoded > f.incoming.largest() {
+		return nil, newError(codes.InvalidArgument, reasonTooLarge, "the request has too many values for its size: want fewer in one request", nil)
+	}
+	if !held.grow(decoded) {
+		return nil, newBusyError()
+	}
 	in := c.method.in.New().Interface()
 	return in, c.codec.unmarshal(body, in)
+}
+
+// firstBytes is the room for the begin of a request.
+const firstBytes = 512
+
+// readBody reads the body of a request. What a browser has announced and not sent holds nothing.
+func (f *Facade) readBody(c *call, held *reserved) (body []byte, err error) {
+	most := int64(f.opts.MaxMessageBytes) + headroomBytes
+	expected := c.r.ContentLength
+	if expected < 0 {
+		expected = most
+	}
+	if expected > most {
+		return nil, newTooLarge(most)
+	}
+	for {
+		if len(body) == cap(body) {
+			size := min(max(2*int64(cap(body)), firstBytes), expected+1) // one more, to find the end
+			if size <= int64(len(body)) {
+				return nil, newTooLarge(most)
+			}
+			if !held.grow(size - int64(cap(body))) {
+				return nil, newBusyError()
+			}
+			body = append(make([]byte, 0, size), body...)
+		}
+		n, err := c.r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return body, nil
+		case err != nil:
+			return nil, newError(codes.InvalidArgument, reasonInvalidField, "the request ended before its body: want as many bytes as its Content-Length says", nil)
+		}
+	}
+}
+
+func newBusyError() error {
+	return newError(codes.ResourceExhausted, reasonTooManyRequests, "the server holds too many requests: try again", nil)
 }
 
 func newTooLarge(most int64) error {

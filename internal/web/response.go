@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 )
 
@@ -30,6 +31,10 @@ func (c *call) writePart(part []byte, within time.Duration) bool {
 	}
 	err := out.Flush()
 	return err == nil || errors.Is(err, http.ErrNotSupported)
+}
+
+func newUnreadError() error {
+	return newError(codes.ResourceExhausted, reasonTooManyRequests, "browsers leave too many large answers unread: try again", nil)
 }
 
 // writeError answers a unary request with an error.

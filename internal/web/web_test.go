@@ -28,6 +28,10 @@ import (
 const (
 	checkPath = "/grpc.health.v1.Health/Check"
 	watchPath = "/grpc.health.v1.Health/Watch"
+	listPath  = "/grpc.health.v1.Health/List"
+
+	patience = time.Minute
+	tick     = 5 * time.Millisecond
 )
 
 // service is a small service with a unary method and a stream.
@@ -63,6 +67,13 @@ func (s *service) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*h
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 
+// largeAnswer is the size of the answer of List.
+const largeAnswer = 7 << 20
+
+func (*service) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
+	return &healthpb.HealthListResponse{Statuses: map[string]*healthpb.HealthCheckResponse{strings.Repeat("a", largeAnswer): {}}}, nil
+}
+
 func (s *service) Watch(_ *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	defer close(s.left)
 	for range 2 {
@@ -91,7 +102,7 @@ func start(t *testing.T, change func(*web.Options), protect func(http.Handler) h
 	go func() { served <- server.Serve(calls) }()
 	o := web.Options{
 		Services: []protoreflect.ServiceDescriptor{healthpb.File_grpc_health_v1_health_proto.Services().Get(0)},
-		Listener: calls, MaxMessageBytes: 1 << 10, MaxIncoming: 1 << 20, RequestPatience: time.Minute, StallTimeout: time.Minute,
+		Listener: calls, MaxMessageBytes: 1 << 10, MaxIncoming: 1 << 20, MaxUnread: 1 << 20, StallTimeout: time.Minute,
 		OnPanic: func(p *contain.PanicError) { t.Error(p) },
 	}
 	if change != nil {
@@ -104,7 +115,7 @@ func start(t *testing.T, change func(*web.Options), protect func(http.Handler) h
 		handler = protect(facade)
 	}
 	at := httptest.NewUnstartedServer(handler)
-	at.Config.ConnState = facade.TrackState
+	at.Config.ConnContext, at.Config.ConnState = facade.AddConnection, facade.TrackState
 	at.Start()
 	t.Cleanup(func() {
 		at.Close()
@@ -231,35 +242,6 @@ func TestABrowserThatLeavesEndsItsStream(t *testing.T) {
 	<-f.left
 }
 
-// A request waits for its part of the memory of requests that arrive.
-func TestRequestsThatArriveAreBounded(t *testing.T) {
-	f := start(t, func(o *web.Options) { o.MaxIncoming, o.RequestPatience = 66<<10, 500*time.Millisecond }, nil)
-	slow, out := io.Pipe()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+checkPath, slow)
-	require.NoError(t, err)
-	r.Header.Set("Content-Type", "application/json")
-	done := make(chan error, 1)
-	go func() {
-		answer, err := http.DefaultClient.Do(r)
-		if err == nil {
-			err = answer.Body.Close()
-		}
-		done <- err
-	}()
-	_, err = out.Write([]byte("{"))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		code, body, _ := f.post(t, checkPath, "application/json", "{"+strings.Repeat(" ", 8<<10)+"}")
-		return code == http.StatusTooManyRequests && strings.Contains(body, "TOO_MANY_REQUESTS")
-	}, time.Minute, time.Millisecond)
-	_, err = out.Write([]byte("}"))
-	require.NoError(t, err)
-	require.NoError(t, out.Close())
-	require.NoError(t, <-done)
-	code, _, _ := f.post(t, checkPath, "application/json", "{"+strings.Repeat(" ", 8<<10)+"}")
-	require.Equal(t, http.StatusOK, code)
-}
-
 func TestPagesOfOtherSitesMayNotCall(t *testing.T) {
 	guard, err := web.NewGuard([]string{"Graphd.example.com"}, []string{"https://app.example.com"})
 	require.NoError(t, err)
@@ -311,7 +293,7 @@ func FuzzRequests(f *testing.F) {
 		require.NoError(t, calls.Close())
 		facade, err := web.New(web.Options{
 			Services: []protoreflect.ServiceDescriptor{healthpb.File_grpc_health_v1_health_proto.Services().Get(0)},
-			Listener: calls, MaxMessageBytes: 1 << 10, MaxIncoming: 1 << 20, RequestPatience: time.Minute, StallTimeout: time.Minute,
+			Listener: calls, MaxMessageBytes: 1 << 10, MaxIncoming: 1 << 20, MaxUnread: 1 << 20, StallTimeout: time.Minute,
 			OnPanic: func(p *contain.PanicError) { t.Error(p) },
 		})
 		require.NoError(t, err)
