@@ -30,11 +30,11 @@ export const people = {
 
 /** A server with the graphs of a test, and people who call it by keys. */
 export class Server {
-  static async start({ store = "memory", options = [], knowsCallers = true, people: known = people, graphs = [] } = {}) {
+  static async start({ store = "memory", options = [], knowsCallers = true, people: known = people, roles = {}, graphs = [] } = {}) {
     const s = new Server();
     s.folder = mkdtempSync(join(tmpdir(), "graphd-page-"));
     s.tokens = {};
-    if (knowsCallers) for (const [name, groups] of Object.entries(known)) s.tokens[name] = s.#makeKey(name, groups);
+    if (knowsCallers) for (const [name, groups] of Object.entries(known)) s.tokens[name] = s.#makeKey(name, groups, roles[name] ?? "admin,answerer,starter");
     if (store === "redis") s.redis = await startRedis(s.folder);
     s.store = { memory: "memory", sqlite: "sqlite:" + join(s.folder, "page.db"), redis: s.redis?.url }[store];
     s.graphs = graphs;
@@ -43,9 +43,9 @@ export class Server {
     return s;
   }
 
-  #makeKey(name, groups) {
+  #makeKey(name, groups, role) {
     const flags = groups.flatMap((g) => ["--group", g]);
-    return execFileSync(graphd, ["keys", "create", "--file", join(this.folder, "keys.yaml"), "--role", "admin,answerer,starter", "--name", name, ...flags], { stdio: ["ignore", "pipe", "ignore"] }).toString().trim();
+    return execFileSync(graphd, ["keys", "create", "--file", join(this.folder, "keys.yaml"), "--role", role, "--name", name, ...flags], { stdio: ["ignore", "pipe", "ignore"] }).toString().trim();
   }
 
   /** Starts the process, on the same addresses when it ran before. */

@@ -96,6 +96,7 @@ describe("several questions", () => {
     await page.getByText("Want a time in the next 7 days").waitFor();
     await page.getByRole("button", { name: "Show now" }).click();
     await page.getByText("Nothing matches").waitFor();
+    await page.evaluate(() => localStorage.setItem("graphd.later", "null"));
     await page.goto(server.url + "/inbox");
     await page.getByRole("option", { name: /hotel/ }).waitFor();
     assert.deepEqual(page.problems, []);
@@ -185,6 +186,41 @@ describe("several questions", () => {
     await page.getByRole("button", { name: /^Answer/ }).click();
     await page.getByText(/takes effect in/).first().waitFor();
   });
+});
+
+describe("what a caller may do", () => {
+  let server;
+  before(async () => {
+    server = await Server.start({ people: { eva: [], ana: ["finance", "team-leads"], olga: ["team-leads"], vic: ["team-leads"] }, roles: { olga: "answerer", vic: "viewer" } });
+  });
+  after(() => server.stop());
+
+  for (const [who, offered, missing, why] of [
+    ["ana", ["Answer", "Take it", "Assign", "Later"], [], ""],
+    ["olga", ["Answer", "Take it", "Assign", "Later"], [], ""], // who hands the own part on
+    ["eva", ["Assign", "Later"], ["Answer", "Take it"], /asked for it/],
+    ["vic", ["Later"], ["Answer", "Take it", "Assign"], /access denied/],
+  ]) {
+    check(`is what ${who} is offered`, async () => {
+      const q = await server.expense("for-" + who, 240);
+      const page = await openPage(server, who, `/inbox/for-${who}/${q.interruptId}`);
+      const detail = page.getByRole("region", { name: "Question" });
+      for (const name of offered) await detail.getByRole("button", { name: new RegExp("^" + name) }).first().waitFor();
+      if (why) await detail.getByText(why).first().waitFor();
+      await page.getByRole("tab", { name: "Trail 1" }).waitFor();
+      for (const name of missing) assert.equal(await detail.getByRole("button", { name: new RegExp("^" + name) }).count(), 0, name);
+      assert.equal(await page.getByLabel("Comment").count(), who === "vic" ? 0 : 1);
+      if (who === "olga") {
+        await page.keyboard.press("a");
+        const dialog = page.getByRole("dialog", { name: "Hand on" });
+        await dialog.getByLabel(/Another person/).fill("ana");
+        await dialog.getByRole("button", { name: "Hand on to ana" }).click();
+        await page.getByText(/Handed to ana/).waitFor();
+        assert.deepEqual((await server.call("ana", "InterruptService/ListInterrupts", { threadId: "for-olga" })).interrupts[0].assignees, ["ana"]);
+      }
+      assert.deepEqual(page.problems, []);
+    });
+  }
 });
 
 describe("a server that knows no callers", () => {

@@ -31,7 +31,7 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
   const now = useNow(5000);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [held, setHeld] = useState<Interrupt | undefined>(undefined); // what is open stays open when it leaves the list
-  const [dialog, setDialog] = useState<"BulkDialog" | "AssignDialog" | "LaterDialog" | undefined>(undefined);
+  const [dialog, setDialog] = useState<{ name: "BulkDialog" | "AssignDialog" | "LaterDialog"; questions: readonly Interrupt[] } | undefined>(undefined);
   const dialogs = useLater(dialog !== undefined, () => import("./dialogs"));
   const hidden = useStore(putOff);
   const input = useRef<HTMLInputElement>(null);
@@ -92,17 +92,18 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
   const chooseAll = (): void => {
     questions.loadAll().then(() => setChosen(new Set(Object.values(questions.inbox.get().sections).flat().filter(matches).map((q) => q.interruptId!))), noteError);
   };
-  const Dialog = dialog && dialogs?.[dialog];
+  const Dialog = dialog && dialogs?.[dialog.name];
+  const ask = (name: "BulkDialog" | "AssignDialog" | "LaterDialog") => (): void => setDialog({ name, questions: targets });
   const done = (): void => {
     setChosen(new Set());
-    if (dialog === "LaterDialog") next();
+    if (dialog?.name === "LaterDialog") next();
   };
   useKeys([
     { keys: ["j", "ArrowDown"], about: "next question", run: () => select(list[at + 1]) },
     { keys: ["k", "ArrowUp"], about: "question before", run: () => select(list[at - 1]) },
     { keys: ["x"], about: "choose several", run: () => open && choose(open) },
-    ...(mayAssign ? [{ keys: ["a"], about: "assign", run: () => setDialog("AssignDialog") }] : []),
-    ...(targets.length > 0 ? [{ keys: ["h"], about: "later", run: () => setDialog("LaterDialog") }] : []),
+    ...(mayAssign ? [{ keys: ["a"], about: "assign", run: ask("AssignDialog") }] : []),
+    ...(targets.length > 0 ? [{ keys: ["h"], about: "later", run: ask("LaterDialog") }] : []),
     { keys: ["o"], about: "open the thread", run: () => open && navigate(addressOf("threads", [open.threadId!])) },
     { keys: ["/"], about: "filter", run: () => input.current?.focus() },
     ...(chosen.size > 0 ? [{ keys: ["Escape"], about: "choose none", run: () => setChosen(new Set<string>()) }] : []),
@@ -131,14 +132,14 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
             <b>{chosen.size} chosen</b>
             {(chosen.size < list.length || inbox.hasMore.others) && <button type="button" class="ghost" onClick={chooseAll}>All {countText(isSifted ? undefined : inbox.counts.all, list.length, inbox.hasMore.others)}</button>}
             <span class="space" />
-            {mayAssign && <button type="button" class="ghost" onClick={() => setDialog("AssignDialog")}>Assign…</button>}
-            <button type="button" class="main" onClick={() => setDialog("BulkDialog")}>Answer…</button>
+            {mayAssign && <button type="button" class="ghost" onClick={ask("AssignDialog")}>Assign…</button>}
+            <button type="button" class="main" onClick={ask("BulkDialog")}>Answer…</button>
           </div>
         )}
       </section>
-      {Dialog && <Dialog questions={targets} changed={changed} close={() => setDialog(undefined)} done={done} />}
+      {Dialog && <Dialog questions={dialog.questions} changed={changed} close={() => setDialog(undefined)} done={done} />}
       {open ? (
-        <QuestionView key={open.interruptId} question={open} changed={changed} next={next} assign={mayAssign ? () => setDialog("AssignDialog") : undefined} later={() => setDialog("LaterDialog")} />
+        <QuestionView key={open.interruptId} question={open} changed={changed} next={next} assign={mayAssign ? ask("AssignDialog") : undefined} later={ask("LaterDialog")} />
       ) : (
         <section class={"detail blank" + (isAddressed ? "" : " behind")} aria-label="Question" />
       )}

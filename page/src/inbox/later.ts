@@ -16,7 +16,7 @@ addEventListener("storage", (e) => e.key === key && putOff.set(load()));
 
 function load(): Record<string, number> {
   try {
-    return JSON.parse(localStorage.getItem(key) ?? "{}") as Record<string, number>;
+    return { ...(JSON.parse(localStorage.getItem(key) ?? "{}") as Record<string, number>) };
   } catch {
     return {};
   }
