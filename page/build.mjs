@@ -30,6 +30,7 @@ const later = {
 const budgets = [
   { shown: "first load, JS", most: 30 << 10, files: ["page.js"] },
   { shown: "first load, CSS", most: 7 << 10, files: ["style.css"] },
+  { shown: "threads and graphs, CSS", most: 3 << 10, files: ["thread.css"] },
   { shown: "a thread with its diagram", most: 20 << 10, files: ["thread.js", "layout.js"] },
   { shown: "a graph with its drawing", most: 20 << 10, files: ["graphs.js", "layout.js"] },
   { shown: "threads", most: 4 << 10, files: ["threads.js"] },
@@ -59,7 +60,7 @@ const notice = { js: "/* Licenses: /assets/licenses.txt */" }; // of files with 
 rmSync(out, { recursive: true, force: true });
 const page = await build({
   ...options,
-  entryPoints: { page: "src/main.tsx", style: "src/style.css" },
+  entryPoints: { page: "src/main.tsx", style: "src/style.css", thread: "src/thread/style.css" },
   banner: notice,
   plugins: [{
     name: "load-later",

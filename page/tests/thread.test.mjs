@@ -107,6 +107,14 @@ describe("threads and graphs", () => {
     assert.deepEqual(page.problems, []);
   });
 
+  check("the graph of a node that keeps no states is shown without the run", async () => {
+    await server.call("eva", "GraphService/StartRun", { run: { graph: "forgets", threadId: "forgets", createThread: true, input: { json: '{"n":0}' } }, wait: "20s" });
+    const page = await openPage(server, "ana", "/threads/forgets?open=part");
+    await page.getByRole("button", { name: /^part.*, done$/ }).waitFor();
+    await page.getByRole("button", { name: "keep", exact: true }).waitFor();
+    assert.deepEqual(page.problems, []);
+  });
+
   check("the graph of a node opens in the drawing of a graph, and what can't be read says so", async () => {
     const page = await openPage(server, "ana", "/graphs/trip");
     await page.getByRole("button", { name: "graph of hotel" }).click();

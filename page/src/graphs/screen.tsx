@@ -17,6 +17,7 @@ import { Icon } from "../ui/icons";
 import { useLoaded } from "../ui/loaded";
 import { Tabs } from "../ui/tabs";
 import { showToast } from "../ui/toast";
+import "../thread/style";
 
 export function GraphsScreen({ route }: { route: Route }): ComponentChildren {
   const [name] = route.path;

@@ -47,15 +47,12 @@ export function Diagram({ spec, run, open, setOpen, ...more }: Props): Component
               <marker id={id} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 .8 7 4 0 7.2z" /></marker>
             ))}
           </defs>
-          <GraphView drawing={shown.drawing} path={[]} progress={own} inner={run && (inner ?? noProgress)} toggle={toggle} {...more} />
+          <GraphView drawing={shown.drawing} path={[]} progress={own} inner={inner} toggle={toggle} {...more} />
         </svg>
       )}
     </>
   );
 }
-
-const noProgress: ReadonlyMap<string, Progress> = new Map();
-const notReached: Progress = { nodes: new Map(), edges: new Set(), joins: new Map() };
 
 interface Shown {
   graph: OpenGraph;
@@ -75,7 +72,7 @@ interface GraphProps extends Pick<Props, "durations" | "picked" | "pick"> {
   path: readonly string[];
   /** How far the run has come in it; undefined when no run is shown. */
   progress: Progress | undefined;
-  /** How far it has come in the graphs of nodes, by the places of these. */
+  /** How far it has come in the graphs of nodes, by the places of these, as far as that is known. */
   inner: ReadonlyMap<string, Progress> | undefined;
   toggle: (place: string) => void;
 }
@@ -147,7 +144,7 @@ function NodeView({ node: n, graph }: { node: DrawnNode; graph: GraphProps }): C
       )}
       {n.inner && (
         <g transform={`translate(${n.inner.x},${n.inner.y})`} role="group" aria-label={`Graph of ${n.label}`}>
-          <GraphView {...graph} drawing={n.inner.drawing} path={path} progress={inner && (inner.get(place) ?? notReached)} />
+          <GraphView {...graph} drawing={n.inner.drawing} path={path} progress={inner?.get(place)} />
         </g>
       )}
     </g>

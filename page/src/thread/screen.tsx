@@ -23,6 +23,7 @@ import { idOf, listBranches, placeOfEvent } from "./history";
 import { Scrubber } from "./scrubber";
 import { StateView } from "./state";
 import { type Known, ThreadFollower } from "./thread";
+import "./style";
 
 export function ThreadScreen({ route }: { route: Route }): ComponentChildren {
   const threadId = route.path[0]!;

@@ -25,7 +25,7 @@ export async function openGraphs(spec: GraphSpec, open: ReadonlySet<string>, pro
 
 const mostCheckpoints = 500; // of one page; of a longer history the newest ones count
 
-/** Reads how far a run has come in the graphs that are open, by the places of their nodes. */
+/** Reads how far a run has come in the graphs that are open, by the places of their nodes; nothing for those whose states are not kept. */
 export async function readInnerProgress(graph: OpenGraph, at: Standing, signal: AbortSignal, path: readonly string[] = []): Promise<ReadonlyMap<string, Progress>> {
   const found = new Map<string, Progress>();
   for (const [name, inner] of graph.inner) {
@@ -37,11 +37,12 @@ export async function readInnerProgress(graph: OpenGraph, at: Standing, signal: 
   return found;
 }
 
-/** Returns where a run stands in the graph of a node that ran last; undefined where nothing of it is kept. */
+/** Returns where a run stands in the graph of a node, in the newest of its tasks; undefined where no states are kept. */
 async function enterNode(spec: GraphSpec, name: string, at: Standing, signal: AbortSignal): Promise<Standing | undefined> {
   const task = at.line.flatMap((s) => s.tasks ?? []).findLast((t) => t.node === name);
   const persistence = spec.nodes?.find((n) => n.name === name)?.graph?.persistence;
-  if (!task || persistence === "SUBGRAPH_PERSISTENCE_DISABLED") return undefined;
+  if (persistence === "SUBGRAPH_PERSISTENCE_DISABLED") return undefined;
+  if (!task) return { ...at, line: [], isRunning: false };
   const isShared = persistence === "SUBGRAPH_PERSISTENCE_PERSIST"; // by all tasks of the node
   const namespace = isShared ? [...at.namespace.map(nodeOfLevel), name] : [...at.namespace, `${name}:${task.taskId}`];
   const { checkpoints = [] } = await client.call<ListCheckpointsResponse>("ThreadService/ListCheckpoints", { threadId: at.threadId, namespace, pageSize: mostCheckpoints }, signal);
