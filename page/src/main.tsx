@@ -5,11 +5,11 @@ import { startKeys } from "./keys";
 import { dropOldDrafts } from "./question/drafts";
 import { followLink } from "./route";
 
-takeToken();
 dropOldDrafts();
 startKeys();
 addEventListener("click", followLink);
-void signIn();
+const token = takeToken();
+void (token ? import("./extras").then((e) => e.signInByLink(token)) : signIn());
 render(<App />, document.getElementById("root")!);
 
 export * from "./shared";

@@ -1,7 +1,7 @@
 // The navigation: screens, saved filters, who I am, and whether the page is up to date.
 
 import type { ComponentChildren } from "preact";
-import { canSignOut, session, signOut } from "./api/session";
+import { canSignOut, session } from "./api/session";
 import { useStore } from "./api/store";
 import { addressOf, type Route, type Screen } from "./route";
 import { Text } from "./text/marks";
@@ -72,7 +72,7 @@ function Me(): ComponentChildren {
         <span>{who.state === "signed-in" ? <><b>Everybody</b><small>the server knows no callers</small></> : <b>Not signed in</b>}</span>
       )}
       <span class={"live" + (link === "live" ? "" : " behind")} role="status"><i />{state}</span>
-      {caller?.principal && canSignOut(caller.how) && <button type="button" class="icon" aria-label="Sign out" title="Sign out" onClick={() => void signOut()}><Icon name="cross" size={13} /></button>}
+      {caller?.principal && canSignOut(caller.how) && <button type="button" class="icon" aria-label="Sign out" title="Sign out" onClick={() => void import("./extras").then((e) => e.signOut())}><Icon name="cross" size={13} /></button>}
     </div>
   );
 }

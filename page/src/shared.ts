@@ -3,7 +3,7 @@
 export { CallError } from "./api/connect";
 export { connection } from "./api/connection";
 export { pause, runWhileSeen } from "./api/seen";
-export { client, noteError, ownGroups, ownName, signIn } from "./api/session";
+export { client, noteError, ownGroups, ownName, session, signIn } from "./api/session";
 export { Store, useStore } from "./api/store";
 export { iconOf } from "./drawing/icons";
 export { dropHidden, FieldEntry, JsonEntry } from "./form/form";
@@ -13,6 +13,7 @@ export { hideUntil, isHidden, longest } from "./inbox/later";
 export { listKeys, useKeys } from "./keys";
 export { assign, delegate, isAllowed, retract } from "./question/actions";
 export { EntryFields } from "./question/answer";
+export { dropOldDrafts } from "./question/drafts";
 export { beginAnswer, decidedValue, findDecision } from "./question/decision";
 export { Facts } from "./question/facts";
 export { describeAnswer, describeOutcome, toneOf } from "./question/outcome";
