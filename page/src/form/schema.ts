@@ -219,7 +219,7 @@ function textOf(schema: Json, word: string): string {
 }
 
 /** Shows a value in a word: texts without quotes. */
-export function showValue(value: Json): string {
+function showValue(value: Json): string {
   if (typeof value === "string") return value;
   if (value instanceof Decimal) return value.text;
   return value === null ? "none" : value === true ? "yes" : value === false ? "no" : "{…}";

@@ -4,10 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Store, useStore } from "../api/store";
 import { useKeys } from "../keys";
-import { Ring } from "../inbox/list";
 import { Text } from "../text/marks";
 import { Icon } from "./icons";
 import { Key } from "./key";
+import { Ring } from "./ring";
 
 export interface Toast {
   title: string;
