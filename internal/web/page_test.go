@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -79,6 +80,11 @@ func TestPageIsSentOnceAndPacked(t *testing.T) {
 	plain := getPage(t, p, http.MethodGet, "/")
 	require.NoError(t, plain.Body.Close())
 	packed := getPage(t, p, http.MethodGet, "/", "Accept-Encoding", "gzip, br")
+	unpacked, err := gzip.NewReader(packed.Body)
+	require.NoError(t, err)
+	text, err := io.ReadAll(unpacked)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("text ", 1000), string(text))
 	require.NoError(t, packed.Body.Close())
 	require.Equal(t, "gzip", packed.Header.Get("Content-Encoding"))
 	require.Less(t, packed.ContentLength, plain.ContentLength/10)
