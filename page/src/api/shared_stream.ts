@@ -33,7 +33,9 @@ export async function followTogether<Message extends { resumeToken?: string }>(n
   let isReader = false;
   let failures = 0;
   let shown: Connection = "connecting";
-  const tell = (part: Part<Message>): void => channel?.postMessage(part);
+  const tell = (part: Part<Message> | "where"): void => {
+    if (!closing.aborted) channel?.postMessage(part);
+  };
   const tellPlace = (): void => tell({ before: token, token, connection: shown });
   const take = async (part: Part<Message>): Promise<void> => {
     const isNext = part.before === token && token !== "";
@@ -61,6 +63,7 @@ export async function followTogether<Message extends { resumeToken?: string }>(n
     }
   };
   const fail = async (err: unknown): Promise<void> => {
+    if (closing.aborted) return;
     if (await follower.fail(err)) token = "";
     if (typeof shown === "string") shown = { since: Date.now() };
     follower.show(shown);
@@ -71,15 +74,12 @@ export async function followTogether<Message extends { resumeToken?: string }>(n
       if (data !== "where") take(data).catch(async (err: unknown) => {
         await fail(err);
         await pause(retryAfter[2]!, closing);
-        ask();
+        tell("where");
       });
       else if (isReader && token) tellPlace();
     };
   }
-  const ask = (): void => {
-    if (!closing.aborted) channel?.postMessage("where");
-  };
-  ask();
+  tell("where");
   await runWhileSeen(closing, async (signal) => {
     try {
       await (locks ? locks.request(name, { signal }, () => read(signal)) : read(signal));
