@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"net/url"
 	"time"
 
@@ -81,16 +80,6 @@ func (o *Options) checkLinksURL() error {
 		return nil
 	}
 	return exit.Usagef("--%s %s would send answers in plain text", flagLinksURL, o.LinksURL).WithHint("want https://HOST")
-}
-
-// checkLinksExposure refuses an address that other machines reach in plain text.
-func (o *Options) checkLinksExposure(at net.Addr) error {
-	address, ok := at.(*net.TCPAddr)
-	if o.Insecure || o.TLSCert != "" || ok && address.IP.IsLoopback() {
-		return nil
-	}
-	return exit.Usagef("other machines may reach --%s %s, and the server has no TLS", flagLinksAddress, o.LinksAddress).
-		WithHint("give --tls-cert and --tls-key; or --%s 127.0.0.1:7790 behind a proxy with TLS; or --insecure where a network keeps others out", flagLinksAddress)
 }
 
 // readLinkKeys reads the keys of links. The error is an *exit.UsageError.

@@ -58,13 +58,9 @@ func (o *Options) validateProxy() error {
 		return exit.Usagef("--%s needs a way to know who calls without the proxy", flagTrustHeader).
 			WithHint("give --api-keys, --token-issuers or --certificate-rules")
 	}
-	given := map[string]string{flagTrustHeader: o.TrustHeader}
-	if o.TrustGroupsHeader != "" {
-		given[flagTrustGroupsHeader] = o.TrustGroupsHeader
-	}
-	for flag, header := range given {
-		if !httpguts.ValidHeaderFieldName(header) || slices.Contains(web.ReservedHeaders(), http.CanonicalHeaderKey(header)) {
-			return exit.Usagef("--%s %q is no header that can name a caller", flag, header).WithHint("want a header that only the proxy sets, like X-Forwarded-User")
+	for _, given := range []struct{ flag, header string }{{flagTrustHeader, o.TrustHeader}, {flagTrustGroupsHeader, o.TrustGroupsHeader}} {
+		if given.header != "" && (!httpguts.ValidHeaderFieldName(given.header) || slices.Contains(web.ReservedHeaders(), http.CanonicalHeaderKey(given.header))) {
+			return exit.Usagef("--%s %q is no header that can name a caller", given.flag, given.header).WithHint("want a header that only the proxy sets, like X-Forwarded-User")
 		}
 	}
 	if http.CanonicalHeaderKey(o.TrustHeader) == http.CanonicalHeaderKey(o.TrustGroupsHeader) {

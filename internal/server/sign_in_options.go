@@ -68,11 +68,11 @@ const (
 
 // validateSignIn returns an *exit.UsageError for values that can't work together.
 func (o *Options) validateSignIn() error {
-	for flag, value := range map[string]string{
-		flagSignInClient: o.SignInClient, flagSignInSecretFile: o.SignInSecretFile, flagHTTPSessionKeyFile: o.HTTPSessionKeyFile,
+	for _, given := range []struct{ flag, value string }{
+		{flagSignInClient, o.SignInClient}, {flagSignInSecretFile, o.SignInSecretFile}, {flagHTTPSessionKeyFile, o.HTTPSessionKeyFile},
 	} {
-		if o.SignInIssuer == "" && value != "" {
-			return exit.Usagef("--%s needs --%s", flag, flagSignInIssuer).WithHint("give the URL of an issuer that --token-issuers lists")
+		if o.SignInIssuer == "" && given.value != "" {
+			return exit.Usagef("--%s needs --%s", given.flag, flagSignInIssuer).WithHint("give the URL of an issuer that --token-issuers lists")
 		}
 	}
 	if o.HTTPURL != "" {
