@@ -100,7 +100,8 @@ func (b *browserServer) buildServer(o *Options, callers *callerFiles, log *zap.L
 	b.setServer(&http.Server{
 		Handler: guard.Protect(web.Handler(shown, signIn, facade)), ConnContext: facade.AddConnection, ConnState: facade.TrackState,
 		ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
-		IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
+		WriteTimeout: o.Stall, IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: o.Stall, SendPingTimeout: httpIdleTimeout},
 	})
 	return nil
 }

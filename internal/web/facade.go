@@ -109,6 +109,8 @@ func (f *Facade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *Facade) serveCall(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store") // it is for this caller
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	m := f.methods[r.URL.Path]
 	if m == nil {
 		refuseMethod(w, r)
@@ -124,8 +126,7 @@ func (f *Facade) serveCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &call{method: m, codec: codec, w: w, r: r}
-	out := http.NewResponseController(w)
-	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the next response of the connection has its own
+	c.endDeadline() // that of the server is for answers that it has at hand
 	if m.isStream {
 		f.serveStream(c)
 		return

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/graphd-dev/graphd/internal/identity"
 )
 
 // callHeaders lists the headers of a request that become metadata of its call.
@@ -35,6 +38,39 @@ func ReservedHeaders() []string {
 // shownHeaders lists the headers of a response that pages of other sites may read.
 func shownHeaders() []string { return []string{"Graphd-Thread-Id", "Graphd-Run-Id", "X-Request-Id"} }
 
+// maxHeaderBytes is what is kept of a header: enough for the server to say that a token is too large.
+const maxHeaderBytes = identity.MaxTokenBytes + 1<<10
+
+// Bounds of the metadata of a call: gRPC takes no call with more, and counts so much for each.
+const (
+	maxMetadataBytes = identity.MaxTokenBytes + 15<<10
+	metadataOverhead = 32
+)
+
+// checkMetadata refuses what gRPC would not send.
+func checkMetadata(given metadata.MD) error {
+	size := 0
+	for key, values := range given {
+		isBinary := strings.HasSuffix(key, "-bin")
+		for _, value := range values {
+			if isBinary {
+				size += len(key) + base64.RawStdEncoding.EncodedLen(len(value)) + metadataOverhead
+				continue
+			}
+			size += len(key) + len(value) + metadataOverhead
+			if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }) {
+				return newError(codes.InvalidArgument, reasonInvalidField,
+					fmt.Sprintf("the header %s has other characters than ASCII: want visible ones of ASCII", key), map[string]string{"field": key})
+			}
+		}
+	}
+	if size > maxMetadataBytes {
+		return newError(codes.InvalidArgument, reasonInvalidField,
+			fmt.Sprintf("the headers that name the caller and the call have %d bytes: want at most %d together", size, maxMetadataBytes), nil)
+	}
+	return nil
+}
+
 // maxTimeoutDigits bounds Connect-Timeout-Ms, as the protocol says.
 const maxTimeoutDigits = 10
 
@@ -44,9 +80,15 @@ func (f *Facade) callContext(r *http.Request) (context.Context, context.CancelFu
 	ctx := r.Context()
 	forwarded := metadata.MD{}
 	for _, header := range callHeaders() {
-		forwarded.Append(header, r.Header.Values(header)...)
+		room := maxHeaderBytes
+		for _, value := range r.Header.Values(header) {
+			appendCut(forwarded, header, value, &room)
+		}
 	}
 	f.opts.Callers.appendMetadata(forwarded, r)
+	if err := checkMetadata(forwarded); err != nil {
+		return ctx, nil, err
+	}
 	ctx = metadata.NewOutgoingContext(ctx, forwarded)
 	given := r.Header.Get("Connect-Timeout-Ms")
 	if given == "" {

@@ -88,7 +88,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	file := p.files[name]
 	switch {
-	case file == nil && strings.HasPrefix(name, assetsFolder):
+	case file == nil && (strings.HasPrefix(name, assetsFolder) || strings.HasPrefix(name, "/")): // the path //HOST is that of another site in a link
 		http.NotFound(w, r)
 		return
 	case file == nil:
@@ -96,7 +96,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Cache-Control", "no-cache") // the browser asks whether it has changed
 	header.Set("ETag", file.etag)
-	header.Set("Vary", "Accept-Encoding")
+	header.Add("Vary", "Accept-Encoding") // besides what the guard has said
 	if r.Header.Get("If-None-Match") == file.etag {
 		w.WriteHeader(http.StatusNotModified)
 		return

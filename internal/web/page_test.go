@@ -47,6 +47,7 @@ func TestPageServesItsFilesAndItsAddresses(t *testing.T) {
 		"/threads/../../etc":    {200, "text/html", "index"},
 		"/assets/page.js":       {200, "text/javascript", "let a"},
 		"/assets/../index.html": {404, "text/plain", ""},
+		"//evil.example/x":      {404, "text/plain", ""},
 		"/assets/other.js":      {404, "text/plain", ""},
 	} {
 		res := getPage(t, p, http.MethodGet, path)
@@ -104,4 +105,16 @@ func TestPageIsSentOnceAndPacked(t *testing.T) {
 func TestPageWithoutIndexIsRefused(t *testing.T) {
 	_, err := web.NewPage(fstest.MapFS{"assets/page.js": {}})
 	require.ErrorContains(t, err, "index.html")
+}
+
+// What the guard says of a response is kept: a cache would give one site what is for another.
+func TestFilesVaryByTheirSite(t *testing.T) {
+	guard, err := web.NewGuard(nil, []string{"https://app.example.com"})
+	require.NoError(t, err)
+	p := newPage(t, fstest.MapFS{"index.html": {Data: []byte("x")}})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+	r.Header.Set("Origin", "https://app.example.com")
+	w := httptest.NewRecorder()
+	guard.Protect(p).ServeHTTP(w, r)
+	require.Equal(t, []string{"Origin", "Accept-Encoding"}, w.Header().Values("Vary"))
 }

@@ -29,9 +29,15 @@ func (c *call) writePart(part []byte, within time.Duration) bool {
 	if _, err := c.w.Write(part); err != nil {
 		return false
 	}
-	err := out.Flush()
-	return err == nil || errors.Is(err, http.ErrNotSupported)
+	if err := out.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return false
+	}
+	c.endDeadline()
+	return true
 }
+
+// endDeadline lets the next part of a response come at any time. HTTP/2 would end the response.
+func (c *call) endDeadline() { _ = http.NewResponseController(c.w).SetWriteDeadline(time.Time{}) }
 
 func newUnreadError() error {
 	return newError(codes.ResourceExhausted, reasonTooManyRequests, "browsers leave too many large answers unread: try again", nil)

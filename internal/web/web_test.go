@@ -40,6 +40,7 @@ type service struct {
 
 	addresses chan string   // of those who call
 	parts     chan []string // of calls: session, users, groups
+	more      chan struct{} // has a value for each further message of a stream
 	left      chan struct{} // closed when a stream has ended
 }
 
@@ -81,20 +82,35 @@ func (s *service) Watch(_ *healthpb.HealthCheckRequest, stream grpc.ServerStream
 			return err
 		}
 	}
-	<-stream.Context().Done()
-	return stream.Context().Err()
+	for {
+		select {
+		case <-s.more:
+			if err := stream.Send(&healthpb.HealthCheckResponse{}); err != nil {
+				return err
+			}
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+	}
 }
 
 type fixture struct {
 	*service
 
-	url string
+	url    string
+	client *http.Client
 }
 
 // start serves the service over HTTP.
 func start(t *testing.T, change func(*web.Options), protect func(http.Handler) http.Handler) *fixture {
 	t.Helper()
-	s := &service{addresses: make(chan string, 10), parts: make(chan []string, 1), left: make(chan struct{})}
+	return startAt(t, false, change, protect)
+}
+
+// startAt serves the service over HTTP, or over HTTPS and HTTP/2.
+func startAt(t *testing.T, isSecure bool, change func(*web.Options), protect func(http.Handler) http.Handler) *fixture {
+	t.Helper()
+	s := &service{addresses: make(chan string, 10), parts: make(chan []string, 1), more: make(chan struct{}), left: make(chan struct{})}
 	calls := web.NewListener()
 	server := grpc.NewServer()
 	healthpb.RegisterHealthServer(server, s)
@@ -116,13 +132,18 @@ func start(t *testing.T, change func(*web.Options), protect func(http.Handler) h
 	}
 	at := httptest.NewUnstartedServer(handler)
 	at.Config.ConnContext, at.Config.ConnState = facade.AddConnection, facade.TrackState
-	at.Start()
+	at.Config.WriteTimeout, at.EnableHTTP2 = o.StallTimeout, true
+	if isSecure {
+		at.StartTLS()
+	} else {
+		at.Start()
+	}
 	t.Cleanup(func() {
 		at.Close()
 		server.Stop()
 		require.NoError(t, <-served)
 	})
-	return &fixture{service: s, url: at.URL}
+	return &fixture{service: s, url: at.URL, client: at.Client()}
 }
 
 // post makes a request and returns the status and the body of its response.
@@ -220,6 +241,37 @@ func TestHeadersAndTimeouts(t *testing.T) {
 	require.Contains(t, body, "deadline_exceeded")
 }
 
+// Headers that gRPC would not send are refused as the request's, and one that is too large is sent
+// so far that the server can say so.
+func TestHeadersThatNoCallHas(t *testing.T) {
+	f := start(t, func(o *web.Options) {
+		o.Callers = web.CallerParts{SessionCookie: "s", UserHeader: "X-User", GroupsHeader: "X-Groups"}
+	}, nil)
+	for _, name := range []string{"Authorization", "Graphd-Tenant", "X-Request-Id", "Traceparent"} {
+		code, body, _ := f.post(t, checkPath, "application/json", "{}", name, "é")
+		require.Equal(t, http.StatusBadRequest, code, body)
+		require.Contains(t, body, strings.ToLower(name))
+		require.Contains(t, body, "INVALID_FIELD")
+	}
+	code, body, _ := f.post(t, checkPath, "application/json", `{"service":"token"}`, "Authorization", "Bearer "+strings.Repeat("a", 40<<10))
+	require.Equal(t, http.StatusUnauthorized, code, body)
+	require.Greater(t, len(body), identity.MaxTokenBytes)
+	require.Less(t, len(body), identity.MaxTokenBytes+2<<10)
+	code, body, _ = f.post(t, checkPath, "application/json", "{}", "Authorization", "Bearer "+strings.Repeat("a", 20<<10),
+		"Cookie", "s="+strings.Repeat("s", 4<<10), "X-User", strings.Repeat("u", 8<<10))
+	require.Equal(t, http.StatusBadRequest, code, body)
+	require.Contains(t, body, "want at most 31744 together")
+}
+
+func TestAnswersAreNotKept(t *testing.T) {
+	f := start(t, nil, nil)
+	for _, path := range []string{checkPath, "/grpc.health.v1.Health/Nothing"} {
+		_, _, header := f.post(t, path, "application/json", "{}")
+		require.Equal(t, "no-store", header.Get("Cache-Control"), path)
+		require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"), path)
+	}
+}
+
 func TestABrowserThatLeavesEndsItsStream(t *testing.T) {
 	f := start(t, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -240,6 +292,43 @@ func TestABrowserThatLeavesEndsItsStream(t *testing.T) {
 	cancel()
 	require.NoError(t, answer.Body.Close())
 	<-f.left
+}
+
+// A stream and a call may be silent for longer than a part may take to be read.
+func TestSilenceEndsNothing(t *testing.T) {
+	const stall = 200 * time.Millisecond
+	for name, isSecure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			f := startAt(t, isSecure, func(o *web.Options) { o.StallTimeout = stall }, nil)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+watchPath, strings.NewReader("\x00\x00\x00\x00\x02{}"))
+			require.NoError(t, err)
+			r.Header.Set("Content-Type", "application/connect+json")
+			answer, err := f.client.Do(r)
+			require.NoError(t, err)
+			require.Equal(t, isSecure, answer.ProtoMajor == 2)
+			defer func() { require.NoError(t, answer.Body.Close()) }()
+			message := make([]byte, len(`_____{"status":"SERVING"}`))
+			for range 2 {
+				_, err := io.ReadFull(answer.Body, message)
+				require.NoError(t, err)
+			}
+			silence := time.NewTimer(3 * stall)
+			defer silence.Stop()
+			<-silence.C
+			f.more <- struct{}{}
+			_, err = io.ReadFull(answer.Body, message[:len(`_____{}`)])
+			require.NoError(t, err)
+
+			r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+checkPath, strings.NewReader(`{"service":"slow"}`))
+			require.NoError(t, err)
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Connect-Timeout-Ms", "600")
+			answer, err = f.client.Do(r)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			require.Equal(t, http.StatusGatewayTimeout, answer.StatusCode)
+		})
+	}
 }
 
 func TestPagesOfOtherSitesMayNotCall(t *testing.T) {
