@@ -11,7 +11,7 @@ export { initialValue, readSchema, toTitle } from "./form/schema";
 export { Decimal, equalJson, isList, JsonObject, printJson, readPayload } from "./json/value";
 export { hideUntil, isHidden, longest } from "./inbox/later";
 export { listKeys, useKeys } from "./keys";
-export { assign, delegate, isAllowed, retract } from "./question/actions";
+export { assign, comment, delegate, isAllowed, retract } from "./question/actions";
 export { EntryFields } from "./question/answer";
 export { dropOldDrafts } from "./question/drafts";
 export { beginAnswer, decidedValue, findDecision } from "./question/decision";

@@ -30,7 +30,8 @@ const mostDifferences = 3;
 const mostTargets = 10_000; // of one call
 
 export function BulkDialog({ questions: chosen, close, done }: Props): ComponentChildren {
-  const questions = useMemo(() => chosen.filter((q) => isAllowed(q, "ANSWER") && q.reason !== "breakpoint").slice(0, mostTargets), []);
+  const answerable = useMemo(() => chosen.filter((q) => isAllowed(q, "ANSWER") && q.reason !== "breakpoint"), []);
+  const questions = answerable.slice(0, mostTargets);
   const [left, setLeft] = useState(questions); // those without an answer yet
   const schemas = new Set(questions.map((q) => q.responseSchema?.json ?? ""));
   const form = useMemo(() => readSchema(readPayload(questions[0]?.responseSchema)), []);
@@ -49,16 +50,16 @@ export function BulkDialog({ questions: chosen, close, done }: Props): Component
     setProgress(0);
     setProblem("");
     const byId = new Map(left.map((q) => [q.interruptId, q]));
-    const stored: Interrupt[] = [];
+    const stored = new Set<Interrupt>();
     const refused: Failure[] = [];
     const targets = left.map((q) => ({ threadId: q.threadId, interruptId: q.interruptId, ...(q.seen && { seen: q.seen }) }));
     try {
       const request = { targets: { targets }, value: { json: printJson(given) }, note, requestId: requestId.current };
       for await (const o of client.follow<AnswerOutcome>("InterruptService/AnswerInterrupts", request)) {
         const question = byId.get(o.interruptId)!;
-        if (o.stored) stored.push(question);
+        if (o.stored) stored.add(question);
         else refused.push({ question, error: o, message: o.message ?? o.reason ?? "" });
-        setProgress(stored.length + refused.length);
+        setProgress(stored.size + refused.length);
       }
       requestId.current = crypto.randomUUID();
     } catch (err) {
@@ -67,9 +68,9 @@ export function BulkDialog({ questions: chosen, close, done }: Props): Component
     }
     setProgress(undefined);
     setFailures(refused);
-    setLeft(left.filter((q) => !stored.includes(q)));
-    if (stored.length > 0) tellStored(stored, given);
-    if (stored.length < left.length) return;
+    setLeft(left.filter((q) => !stored.has(q)));
+    if (stored.size > 0) tellStored([...stored], given);
+    if (stored.size < left.length) return;
     done();
     close();
   };
@@ -79,7 +80,7 @@ export function BulkDialog({ questions: chosen, close, done }: Props): Component
     if (!(undo > 0)) return showToast({ title, about: "The answers are stored" });
     showToast({ title, about: "", until: Date.now() + undo, undo: () => void takeAllBack(stored).finally(done) });
   };
-  const others = chosen.length - questions.length;
+  const others = chosen.length - answerable.length;
   if (schemas.size !== 1) {
     return (
       <Dialog title={`${chosen.length} questions`} close={close}>
@@ -91,6 +92,7 @@ export function BulkDialog({ questions: chosen, close, done }: Props): Component
     <Dialog title={`Answer ${formatCount(left.length)} questions`} close={close}>
       <form class="answer" onSubmit={(e) => void send(e)}>
         {others > 0 && <p class="faint">{formatCount(others)} more are chosen, which you may not answer.</p>}
+        {answerable.length > mostTargets && <p class="faint">These are the first {formatCount(mostTargets)} of {formatCount(answerable.length)}: so many are answered at once.</p>}
         <Differences questions={questions} />
         <EntryFields form={form} decision={decision} value={value} decided={decided} isBreakpoint={false} enter={setValue} problems={{} satisfies Problems} />
         <div class="field">

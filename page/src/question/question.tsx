@@ -2,7 +2,7 @@
 // who has agreed, what to decide, what happened.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Interrupt, TrailEntry } from "../api/messages";
 import { noteError, ownName } from "../api/session";
 import { holderOf } from "../inbox/order";
@@ -134,7 +134,7 @@ export function QuestionView({ question: q, changed, next, assign, later }: Prop
           <Tabs label="About this question" tabs={[{ id: "trail", title: "Trail", count: trail.length }, { id: "json", title: "JSON" }]} chosen={tab} choose={setTab}>
             {past && (tab === "trail" ? <past.Trail entries={trail} now={now} /> : <past.RawView question={q} value={shown ?? value} />)}
           </Tabs>
-          {mayComment && <CommentBox question={q} added={(e) => setTrail([...trail, e])} />}
+          {past && mayComment && <past.CommentBox question={q} added={(e) => setTrail([...trail, e])} />}
         </section>
       </div>
       {mayAnswer && <AnswerBar answer={answer} />}
@@ -145,28 +145,4 @@ export function QuestionView({ question: q, changed, next, assign, later }: Prop
 /** Tells whether a value says nothing besides the title. */
 function isTitle(value: Json, q: Interrupt): boolean {
   return typeof value === "string" && value === titleOf(q);
-}
-
-function CommentBox({ question: q, added }: { question: Interrupt; added: (e: TrailEntry) => void }): ComponentChildren {
-  const [text, setText] = useState("");
-  const requestId = useRef(crypto.randomUUID());
-  const send = (e: Event): void => {
-    e.preventDefault();
-    if (text.trim() === "") return;
-    actions.comment(q, text, requestId.current).then((entry) => {
-      requestId.current = crypto.randomUUID();
-      setText("");
-      added(entry);
-    }, (err: unknown) => {
-      noteError(err);
-      showProblem("The comment is not stored", err);
-    });
-  };
-  return (
-    <form class="comment" onSubmit={send}>
-      {ownName() ? <Avatar principal={ownName()} size={24} /> : <Icon name="comment" />}
-      <input id="comment" dir="auto" placeholder="Comment; the graph does not see it" aria-label="Comment" value={text} maxLength={4000} onInput={(e) => setText(e.currentTarget.value)} />
-      {text === "" ? <Key of="M" /> : <button type="submit" class="ghost">Comment</button>}
-    </form>
-  );
 }
