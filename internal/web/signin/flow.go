@@ -53,7 +53,7 @@ func (v *visit) beginSignIn() {
 	}
 	ctx, cancel := context.WithTimeout(v.r.Context(), exchangeTime)
 	defer cancel()
-	flow, err := v.opts.Provider.flow(ctx)
+	flow, err := v.opts.Provider.loadConfig(ctx)
 	if err != nil {
 		v.refuseExchange(err)
 		return
