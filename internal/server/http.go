@@ -29,6 +29,7 @@ const (
 	httpReadTimeout   = 30 * time.Second
 	httpIdleTimeout   = 2 * time.Minute
 	maxHTTPHeader     = 48 << 10
+	maxHTTPStreams    = 100 // of a connection of HTTP/2; the page has some ten
 )
 
 // openHTTP begins to listen, nil without an address. The error is an *exit.UsageError or an
@@ -101,7 +102,7 @@ func (b *browserServer) buildServer(o *Options, callers *callerFiles, log *zap.L
 		Handler: guard.Protect(web.Handler(shown, signIn, facade)), ConnContext: facade.AddConnection, ConnState: facade.TrackState,
 		ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
 		WriteTimeout: o.Stall, IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: o.Stall, SendPingTimeout: httpIdleTimeout},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxHTTPStreams, WriteByteTimeout: o.Stall, SendPingTimeout: httpIdleTimeout},
 	})
 	return nil
 }
