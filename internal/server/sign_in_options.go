@@ -83,6 +83,14 @@ func (o *Options) validateSignIn() error {
 	if o.SignInIssuer == "" {
 		return nil
 	}
+	if err := o.checkSignInNeeds(); err != nil {
+		return err
+	}
+	return o.checkSignInValues()
+}
+
+// checkSignInNeeds refuses sign-in without the options that it needs.
+func (o *Options) checkSignInNeeds() error {
 	for _, c := range []struct{ flag, value, hint string }{
 		{flagHTTP, o.HTTP, "give an address, like --http 127.0.0.1:7780"},
 		{"token-issuers", o.TokenIssuers, "give --token-issuers FILE; an entry of it says how the claims of the issuer name a caller"},
@@ -93,6 +101,11 @@ func (o *Options) validateSignIn() error {
 			return exit.Usagef("--%s needs --%s", flagSignInIssuer, c.flag).WithHint("%s", c.hint)
 		}
 	}
+	return nil
+}
+
+// checkSignInValues refuses values that can't work.
+func (o *Options) checkSignInValues() error {
 	switch {
 	case !jwt.IsSafeURL(o.SignInIssuer):
 		return exit.Usagef("--%s %q can't be used for discovery", flagSignInIssuer, o.SignInIssuer).WithHint("want %s", jwt.WantSafeURL)
