@@ -30,6 +30,7 @@ describe("hostile texts and numbers", () => {
     page.on("dialog", (d) => (dialogs++, d.dismiss()));
     await page.locator(".trail").getByText(script).waitFor();
     await page.locator(".facts").getByText(script).waitFor();
+    assert.equal(await page.locator(".trail b").first().getAttribute("title"), "ana", "a short name may be that of two callers");
     assert.equal(await page.locator("img, script:not([src])").count(), 0);
     assert.deepEqual(await page.locator(".mark").allTextContents().then((all) => [...new Set(all)].sort()), ["U+200B", "U+202E", "U+E0041"]);
     assert.deepEqual(await page.locator(".md a").evaluateAll((links) => links.map((a) => [a.href, a.rel])), [
