@@ -84,6 +84,16 @@ describe("several tabs", () => {
     await tom.getByText("Tom", { exact: true }).waitFor();
   });
 
+  check("with other filters have streams of their own", async () => {
+    const [all] = await openTabs(1);
+    const [some] = await openTabs(1, "ana", "/inbox?q=graph:fields", all);
+    await server.ask("eva", "fields", "fields-1", { given: 1 });
+    await some.getByRole("option").first().waitFor();
+    await server.expense("sofa", 700);
+    await all.getByRole("option", { name: /sofa/ }).waitFor();
+    assert.equal(await some.getByRole("option").count(), 1);
+  });
+
   check("that are hidden leave the stream to others, and have missed nothing when they are seen", async () => {
     const [first, second] = await openTabs(2);
     const streams = countStreams(second);
