@@ -8,6 +8,7 @@ import { followLink } from "./route";
 dropOldDrafts();
 startKeys();
 addEventListener("click", followLink);
+addEventListener("storage", (e) => e.key === "graphd.left" && location.reload()); // the person has signed out in another tab
 const token = takeToken();
 void (token ? import("./extras").then((e) => e.signInByLink(token)) : signIn());
 render(<App />, document.getElementById("root")!);

@@ -32,8 +32,10 @@ export async function signOut(): Promise<void> {
   dropOldDrafts(0); // the next person at this browser is another one
   const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
   const hasEnded = await fetch("/sign-out", request).then((r) => r.ok, () => false);
-  if (hasEnded) location.reload();
-  else session.set({ state: "signed-out", message: "The server can’t be reached: this browser may still be signed in.", caller: undefined });
+  if (hasEnded) {
+    localStorage.setItem("graphd.left", String(Date.now())); // main.tsx of other tabs hears of it
+    location.reload();
+  } else session.set({ state: "signed-out", message: "The server can’t be reached: this browser may still be signed in.", caller: undefined });
 }
 
 // The longest address to which the server leads back.

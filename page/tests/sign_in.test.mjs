@@ -85,8 +85,14 @@ describe("signing in at an issuer", () => {
     await page.getByRole("heading", { level: 1, name: /laptop/ }).waitFor();
     assert.equal(await account.inputValue(), "6600");
 
+    const tab = await page.context().newPage();
+    await tab.goto(page.url());
+    await tab.getByRole("heading", { level: 1, name: /laptop/ }).waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await signIn.waitFor();
+    await tab.getByRole("button", { name: "Sign in with 127.0.0.1" }).waitFor();
+    assert.equal(await tab.getByRole("heading", { level: 1, name: /laptop/ }).count(), 0, "nor in another tab");
+    await tab.close();
     assert.deepEqual(await page.context().cookies(), []);
     assert.equal(await page.getByRole("heading", { level: 1, name: /laptop/ }).count(), 0, "nothing of the person is shown");
     assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("graphd.draft."))), []);
