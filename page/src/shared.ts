@@ -1,6 +1,6 @@
 // What is loaded later uses of the page. The build says what is missing here.
 
-export { CallError } from "./api/connect";
+export { CallError, newRequestId } from "./api/connect";
 export { connection } from "./api/connection";
 export { pause, runWhileSeen } from "./api/seen";
 export { client, noteError, ownGroups, ownName, session, signIn } from "./api/session";

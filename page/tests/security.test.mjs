@@ -93,3 +93,28 @@ describe("the licenses of the code of others", () => {
     assert.match(page.url(), /inbox$/);
   });
 });
+
+describe("in plain text, at another name than localhost", () => {
+  let server;
+  before(async () => (server = await Server.start({ options: ["--http-host", "graphd.test"] })));
+  after(() => server.stop());
+
+  check("questions are answered, and the address of a link is shown", async () => {
+    const q = await server.expense("laptop", 620);
+    const at = Object.assign(Object.create(server), { url: server.url.replace("127.0.0.1", "graphd.test") });
+    const page = await openPage(at, "ana", `/inbox/laptop/${q.interruptId}`);
+    await page.getByRole("heading", { level: 1, name: "laptop" }).waitFor();
+    assert.equal(await page.evaluate(() => isSecureContext), false);
+    await page.keyboard.press("l");
+    await page.getByText(`${at.url}/inbox/laptop/${q.interruptId}`).waitFor();
+    await page.keyboard.press("m");
+    await page.getByRole("textbox", { name: "Comment" }).fill("as last year");
+    await page.keyboard.press("Enter");
+    await page.locator(".trail").getByText("as last year").waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("1");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText(/takes effect in/).first().waitFor();
+    assert.deepEqual(page.problems.filter((p) => !p.startsWith("The Cross-Origin-Opener-Policy header has been ignored")), []);
+  });
+});

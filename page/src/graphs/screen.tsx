@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { CallError } from "../api/connect";
+import { CallError, newRequestId } from "../api/connect";
 import type { Graph, ListGraphsResponse, NodeSpec, Run } from "../api/messages";
 import { client, noteError } from "../api/session";
 import { dropHidden, FieldEntry, JsonEntry, type Problems } from "../form/form";
@@ -117,7 +117,7 @@ function StartForm({ graph }: { graph: Graph }): ComponentChildren {
   const start = (e: Event): void => {
     e.preventDefault();
     const text = printJson(dropHidden(form, input) ?? new JsonObject());
-    if (text + threadId !== sent.current.text) sent.current = { text: text + threadId, id: crypto.randomUUID() };
+    if (text + threadId !== sent.current.text) sent.current = { text: text + threadId, id: newRequestId() };
     setBusy(true);
     const run = { graph: graph.graph, graphVersion: graph.version, threadId, createThread: true, input: { json: text } };
     client.call<Run>("GraphService/StartRun", { run, requestId: sent.current.id }).then(

@@ -1,5 +1,6 @@
 // One answer to several questions.
 
+import { newRequestId } from "../api/connect";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { AnswerOutcome, Interrupt } from "../api/messages";
@@ -41,7 +42,7 @@ export function BulkDialog({ questions: chosen, close, done }: Props): Component
   const [failures, setFailures] = useState<readonly Failure[]>([]);
   const [problem, setProblem] = useState("");
   const [progress, setProgress] = useState<number | undefined>(undefined);
-  const requestId = useRef(crypto.randomUUID());
+  const requestId = useRef(newRequestId());
   const decided = decision ? decidedValue(decision, value) : value;
   const send = async (e: Event): Promise<void> => {
     e.preventDefault();
@@ -61,7 +62,7 @@ export function BulkDialog({ questions: chosen, close, done }: Props): Component
         else refused.push({ question, error: o, message: o.message ?? o.reason ?? "" });
         setProgress(stored.size + refused.length);
       }
-      requestId.current = crypto.randomUUID();
+      requestId.current = newRequestId();
     } catch (err) {
       noteError(err);
       setProblem(err instanceof Error ? err.message : String(err)); // the same request answers those that are left

@@ -1,5 +1,6 @@
 // The place for a comment.
 
+import { newRequestId } from "../api/connect";
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Interrupt, TrailEntry } from "../api/messages";
@@ -12,12 +13,12 @@ import { comment } from "./actions";
 
 export function CommentBox({ question: q, added }: { question: Interrupt; added: (e: TrailEntry) => void }): ComponentChildren {
   const [text, setText] = useState("");
-  const requestId = useRef(crypto.randomUUID());
+  const requestId = useRef(newRequestId());
   const send = (e: Event): void => {
     e.preventDefault();
     if (text.trim() === "") return;
     comment(q, text, requestId.current).then((entry) => {
-      requestId.current = crypto.randomUUID();
+      requestId.current = newRequestId();
       setText("");
       added(entry);
     }, (err: unknown) => {

@@ -85,7 +85,8 @@ export function QuestionView({ question: q, changed, next, assign, later }: Prop
   };
   const copyLink = (): void => {
     const address = location.origin + addressOf("inbox", [q.threadId!, q.interruptId!]);
-    navigator.clipboard.writeText(address).then(() => showToast({ title: "The link is copied", about: "Who opens it needs the right to see the question" }), (err: unknown) => showProblem(address, err));
+    const copied = navigator.clipboard?.writeText(address) ?? Promise.reject(new Error("Only pages over HTTPS may copy: this is the address"));
+    copied.then(() => showToast({ title: "The link is copied", about: "Who opens it needs the right to see the question" }), (err: unknown) => showProblem(address, err));
   };
   useKeys([
     ...(mayClaim ? [{ keys: ["c"], about: "take it, give it back", run: claim }] : []),
