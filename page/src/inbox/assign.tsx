@@ -4,10 +4,11 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Interrupt } from "../api/messages";
 import { noteError, ownGroups, ownName } from "../api/session";
-import { assign, delegate, isAllowed } from "../question/actions";
+import { isAllowed } from "../question/actions";
 import { Text } from "../text/marks";
 import { Dialog } from "../ui/dialog";
 import { showToast } from "../ui/toast";
+import { assign, delegate } from "./assignment";
 import { inParallel, type Failure, Failures } from "./several";
 
 interface Props {

@@ -6,6 +6,7 @@ import type { CountInterruptsResponse, Interrupt, InterruptChange, ListInterrupt
 import { client, describeCaller, noteError } from "../api/session";
 import { followTogether } from "../api/shared_stream";
 import { Store } from "../api/store";
+import { openCounts } from "./counts";
 import { type Caller, compareQuestions, isFor } from "./order";
 
 export type Section = "mine" | "others";
@@ -199,6 +200,7 @@ export class Questions {
     const filters = this.condition !== "" ? [this.condition] : this.caller.name ? ["", 'mine = "true"'] : [""];
     const { counts } = await client.call<CountInterruptsResponse>("InterruptService/CountInterrupts", { filters }, this.closing.signal);
     const [all, mine] = (counts ?? []).map((c) => Number(c.count ?? 0));
+    if (this.condition === "" && all !== undefined) openCounts.set({ ...openCounts.get(), "": all });
     this.show({ counts: { ...(all !== undefined && { all }), ...(mine !== undefined && { mine }) } });
   }
 

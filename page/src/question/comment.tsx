@@ -9,7 +9,7 @@ import { Icon } from "../ui/icons";
 import { Key } from "../ui/key";
 import { Avatar } from "../ui/people";
 import { showProblem } from "../ui/toast";
-import { comment } from "./actions";
+import { comment } from "./trail_entries";
 
 export function CommentBox({ question: q, added }: { question: Interrupt; added: (e: TrailEntry) => void }): ComponentChildren {
   const [text, setText] = useState("");

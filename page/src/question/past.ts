@@ -4,3 +4,4 @@ export { CommentBox } from "./comment";
 export { RawView } from "./raw";
 export { Resolution } from "./resolution";
 export { Trail } from "./trail";
+export { fetchTrail } from "./trail_entries";

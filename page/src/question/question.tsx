@@ -58,7 +58,7 @@ export function QuestionView({ question: q, changed, next, assign, later }: Prop
   useEffect(() => {
     const closing = new AbortController();
     const load = async (): Promise<void> => {
-      setTrail(await actions.fetchTrail(q.threadId!, q.interruptId!, closing.signal));
+      setTrail(await (await import("./past")).fetchTrail(q.threadId!, q.interruptId!, closing.signal));
       setRefusal(await actions.fetchRefusal(q, closing.signal));
     };
     const timer = setTimeout(() => load().catch((err: unknown) => closing.signal.aborted || noteError(err)), 120); // who goes through the list reads no trail

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { GraphSpec } from "../api/messages";
 import { layoutInBackground, type OpenGraph } from "../drawing/background";
-import { iconOf } from "../drawing/icons";
+import { iconOf } from "../drawing/node_icon";
 import type { DrawnEdge, DrawnJoin, DrawnNode, Drawing } from "../drawing/layout";
 import { pathOf } from "../drawing/path";
 import { plainText } from "../text/marks";
