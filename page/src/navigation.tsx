@@ -36,7 +36,7 @@ export function Navigation({ route, find }: { route: Route; find: () => void }):
   return (
     <nav aria-label="Screens">
       <a class="brand" href="/inbox" aria-label="graphd"><Logo /><strong>graphd</strong></a>
-      <button type="button" class="find" aria-label="Find or do" onClick={find}><Icon name="search" size={14} /><span>Find or do…</span><Key of="Mod+K" /></button>
+      <button type="button" class="find" title="Find or do" onClick={find}><Icon name="search" size={14} /><span>Find or do…</span><Key of="Mod+K" /></button>
       {screens.map((s) => (
         <a class={s.screen === screen ? "on" : ""} aria-current={s.screen === screen ? "page" : undefined} href={addressOf(s.screen)} title={s.title}>
           <Icon name={s.icon} /><span>{s.title}</span><Key of={s.key} />{s.screen === "inbox" && <Count of={counts[""]} />}

@@ -78,10 +78,10 @@ class Question:
     secret: tuple[str, ...] = ()
     """JSON pointers to the parts of the value and of answers that not everybody sees: ``{"__redacted__": true}`` is in
     their place, and ``inbox.reveal`` shows them."""
-    allowed: frozenset[str] = frozenset()
+    allowed: frozenset[str] = field(default=frozenset(), compare=False)
     """What the caller may do with it: "answer", "claim", "release", "comment", "delegate", "assign", "extend",
     "end_claim", "retract", "reveal", "link" and "cancel", the run. Set by ``inbox.get`` and by calls that change a
-    question; empty in lists and watches."""
+    question; empty in lists and watches. Questions that differ in nothing else are equal."""
 
 
 @dataclass(frozen=True)
