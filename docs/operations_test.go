@@ -80,7 +80,8 @@ func TestTroubleshootingPageQuotesMessages(t *testing.T) {
 	code := read(t, "internal", "checkpoint", "redis", "setup", "server.go") +
 		read(t, "internal", "checkpoint", "redis", "setup", "metadata.go") +
 		read(t, "internal", "server", "server.go") +
-		read(t, "internal", "server", "store.go") + read(t, "internal", "checkpoint", "seal", "key_check.go")
+		read(t, "internal", "server", "store.go") + read(t, "internal", "checkpoint", "seal", "key_check.go") +
+		read(t, "internal", "web", "guard.go") + read(t, "internal", "web", "signin", "refusal.go") + read(t, "internal", "web", "signin", "flow.go")
 	for _, words := range []string{
 		"the store can't be opened: ", " did not answer while the server ", "the server refuses: ", "the server is Redis ",
 		"the server is a replica and takes no changes", "maxmemory-policy is ", ", so the server may throw threads away",
@@ -88,14 +89,16 @@ func TestTroubleshootingPageQuotesMessages(t *testing.T) {
 		"the store was made with ", " partitions, which never change", ", this graphd writes ", "the store is being migrated from format ",
 		" partitions are gone with their threads", "there are threads under the prefix ", "can't listen: ",
 		"the drain timeout has passed; what was left was cut", "that the store was sealed with, ", ", are not given",
-		"is not the one that the store knows by this id",
+		"is not the one that the store knows by this id", "the server has no name ", "pages of another site may not call",
+		"a sign-in has failed", "The identity provider does not answer as it should", "This server does not accept what the identity provider says of you",
+		"The identity provider says more of you than a session has room for", "This sign-in was not begun in this browser, it took too long, or it was used before",
 	} {
 		require.Contains(t, table, words)
 		require.Contains(t, code, words)
 	}
 	for _, m := range regexp.MustCompile("`([A-Z]+(?:_[A-Z]+)+)`").FindAllStringSubmatch(readOperationsPages(t), -1) {
 		if m[1] != "NOT_SERVING" && !strings.HasPrefix(m[1], "GRAPHD_") {
-			require.Contains(t, read(t, "docs", "protocol.md")+read(t, "docs", "workers.md")+read(t, "docs", "worker-protocol.md"), "`"+m[1]+"`")
+			require.Contains(t, read(t, "docs", "protocol.md")+read(t, "docs", "http.md")+read(t, "docs", "workers.md")+read(t, "docs", "worker-protocol.md"), "`"+m[1]+"`")
 		}
 	}
 }

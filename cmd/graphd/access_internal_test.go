@@ -435,6 +435,54 @@ func TestCountsHaveWhatTheCallerSees(t *testing.T) {
 	require.Equal(t, []int64{0, 0, 0, 0}, count(choose(root, otherTenant)))
 }
 
+// Statistics have what the caller may see, and in each tenant its own.
+func TestStatisticsHaveWhatTheCallerSees(t *testing.T) {
+	s := startAccessServer(t)
+	s.startAskingRuns(t)
+	inbox := graphdv1.NewInterruptServiceClient(s.conn)
+	asked := func(ctx context.Context) []int64 {
+		t.Helper()
+		got, err := inbox.GetInterruptStatistics(ctx, &graphdv1.GetInterruptStatisticsRequest{})
+		require.NoError(t, err)
+		require.False(t, got.GetPartial())
+		counts := []int64{got.GetAll().GetTotal().GetAsked()}
+		for _, g := range got.GetGroups() {
+			require.Empty(t, g.GetGroup())
+			counts = append(counts, g.GetSeries().GetTotal().GetAsked())
+		}
+		return counts
+	}
+	passed := func(ctx context.Context, graph string) int64 {
+		t.Helper()
+		got, err := inbox.GetAnswerStatistics(ctx, &graphdv1.GetAnswerStatisticsRequest{Graph: graph, Node: "n"})
+		require.NoError(t, err)
+		return got.GetAnswered()
+	}
+	root := s.as(t.Context(), "root")
+	for _, thread := range []string{"asking-0", "secret-1", "secret-2"} {
+		_, err := graphdv1.NewGraphServiceClient(s.conn).ResumeRun(root, &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: thread}})
+		require.NoError(t, err)
+	}
+	require.Equal(t, []int64{30, 30}, asked(root))
+	require.Equal(t, []int64{1, 2}, []int64{passed(root, "asking"), passed(root, "secret")})
+	require.Equal(t, []int64{0}, asked(choose(root, otherTenant)))
+	require.Zero(t, passed(choose(root, otherTenant), "asking"))
+	roles := 0
+	for _, row := range access.Methods() {
+		if row.Method != graphdv1.InterruptService_GetInterruptStatistics_FullMethodName {
+			continue
+		}
+		for _, role := range row.Roles {
+			ctx := s.as(t.Context(), string(role))
+			require.Equal(t, []int64{3, 3}, asked(ctx), role)
+			require.Equal(t, []int64{1, 0}, []int64{passed(ctx, "asking"), passed(ctx, "secret")}, role)
+			require.Equal(t, []int64{0}, asked(choose(ctx, otherTenant)), role)
+			roles++
+		}
+	}
+	require.Positive(t, roles)
+}
+
 // A version that takes a question away needs the right approve-changes, and so does the
 // deletion of one.
 func TestQuestionsAreNotRemovedWithoutTheRight(t *testing.T) {

@@ -44,6 +44,7 @@ type limitCase struct {
 var waitingLimits = []string{
 	"max-connections", "max-connection-calls", "max-unread", "max-stream-unread", "max-recent-events", "unread-patience",
 	"connection-age", "connection-grace", "connection-idle", "heartbeat", "stall", "reflection", "max-endpoints", "metric-names",
+	"statistics-groups",
 	"parallel-tasks", "request-patience", "store-timeout", "endpoint-idle", "graph-cache-bytes", "schema-cache-bytes", "change-wait",
 	"disk-reserve", "graph-tombstones", "max-waiting-events", "max-waiting-results",
 }

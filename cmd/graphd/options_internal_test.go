@@ -50,6 +50,14 @@ func TestFlagsWinOverTheEnvironmentOverTheFile(t *testing.T) {
 	o, err = readOptions(t, nil, map[string]string{"GRAPHD_GRAPHS": "p" + string(os.PathListSeparator) + "q"}, "")
 	require.NoError(t, err)
 	require.Equal(t, []string{"p", "q"}, o.Graphs)
+	o, err = readOptions(t, nil, map[string]string{
+		"GRAPHD_HTTP": "127.0.0.1:0", "GRAPHD_HTTP_ORIGIN": "https://a.example:8443, https://b.example", "GRAPHD_HTTP_HOST": "a.example,b.example",
+		"GRAPHD_HTTP_SIGN_IN_SCOPES": "openid,api://graphd/groups",
+	}, "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"https://a.example:8443", "https://b.example"}, o.HTTPOrigins)
+	require.Equal(t, []string{"a.example", "b.example"}, o.HTTPHosts)
+	require.Equal(t, []string{"openid", "api://graphd/groups"}, o.SignInScopes)
 	o, err = readOptions(t, nil, map[string]string{"GRAPHD_ENDPOINT_ALLOW": "a:443, unix:/run/x"}, "")
 	require.NoError(t, err)
 	require.Equal(t, []string{"a:443", "unix:/run/x"}, o.EndpointAllow)

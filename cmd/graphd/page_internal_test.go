@@ -241,7 +241,7 @@ func TestTheBrowserIsStarted(t *testing.T) {
 	script, seen := filepath.Join(dir, "browser"), filepath.Join(dir, "seen")
 	text := `#!/bin/sh
 cd "${0%/*}" && echo "$1" > part && mv part seen
-until [ -e closed ]; do sleep 0.1; done
+while [ -e browser ] && [ ! -e closed ]; do sleep 0.1; done
 `
 	require.NoError(t, os.WriteFile(script, []byte(text), 0o700))
 	t.Setenv("BROWSER", script)

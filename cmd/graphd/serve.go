@@ -21,9 +21,16 @@ func (p *program) serveCommand() *cobra.Command {
 		Long: `Serve graphs over gRPC until SIGINT or SIGTERM; then finish what runs and tell every
 stream where to go on. A second signal stops at once.
 
-Every flag may also be an environment variable (GRAPHD_STORE for --store; several folders in
-GRAPHD_GRAPHS are separated like those in PATH) or a line of the YAML file that --config names
+With --http browsers are served, too: the page at /, and the API. People sign in there with a token or, with
+--http-sign-in-issuer, at an OpenID Connect provider; --http-trust-header takes the word of a proxy for who they are.
+
+Every flag may also be an environment variable (GRAPHD_STORE for --store; several folders in GRAPHD_GRAPHS are
+separated like those in PATH, several values of others by commas) or a line of the YAML file that --config names
 (store: sqlite:graphd.db). Flags win over the environment, the environment over the file.`,
+		Example: `  graphd serve --store sqlite:graphd.db --graphs graphs --http 127.0.0.1:7780
+  graphd serve --http 0.0.0.0:7780 --http-url https://graphd.example.com --tls-cert server.pem --tls-key server-key.pem \
+    --token-issuers issuers.yaml --access access.yaml --http-session-key-file session-keys \
+    --http-sign-in-issuer https://login.example.org --http-sign-in-client graphd --http-sign-in-secret-file client-secret`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.CompleteOptions(cmd.Flags(), p.getenv); err != nil {

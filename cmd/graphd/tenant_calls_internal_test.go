@@ -43,6 +43,11 @@ func (c *tenantClient) readEverything() {
 	counted, err := c.CountInterrupts(ctx, &graphdv1.CountInterruptsRequest{Filters: []string{"", `graph = "asking"`, `graph = "none"`}})
 	require.NoError(t, err)
 	require.Equal(t, []int64{2, 2, 0}, []int64{counted.GetCounts()[0].GetCount(), counted.GetCounts()[1].GetCount(), counted.GetCounts()[2].GetCount()})
+	counts, err := c.GetInterruptStatistics(ctx, &graphdv1.GetInterruptStatisticsRequest{})
+	require.NoError(t, err)
+	require.Positive(t, counts.GetAll().GetTotal().GetAsked())
+	_, err = c.GetAnswerStatistics(ctx, &graphdv1.GetAnswerStatisticsRequest{Graph: "asking", Node: questions.GetInterrupts()[0].GetNode()})
+	require.NoError(t, err)
 	for _, q := range questions.GetInterrupts() {
 		_, err = c.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: q.GetThreadId(), InterruptId: q.GetInterruptId()})
 		require.NoError(t, err)

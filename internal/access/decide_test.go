@@ -239,6 +239,23 @@ func TestDecisionsForEveryGraph(t *testing.T) {
 	}
 }
 
+// What is allowed for a graph is allowed for each of its threads.
+func TestDecisionsForAGraphWithAnyThread(t *testing.T) {
+	for text, want := range map[string]bool{
+		`roles: [viewer], graphs: [payout]`:                               true,
+		`roles: [viewer], graphs: [refund]`:                               false,
+		`roles: [viewer], condition: 'graph == "payout"'`:                 true,
+		`roles: [viewer], condition: 'graph != "payout"'`:                 false,
+		`roles: [viewer], condition: 'thread != "t"'`:                     false,
+		`roles: [viewer], condition: 'graph == "payout" || thread == ""'`: false,
+	} {
+		p := parse(t, "bindings: [{principals: [ana], "+text+"}]")
+		require.Equal(t, want, p.Decide(access.Request{
+			Caller: access.Caller{Name: "ana", Tenant: "acme"}, Method: listThreads, Extent: access.EveryGraph, Graph: "payout",
+		}).Allowed, text)
+	}
+}
+
 // An item of a list is decided by its own graph, and by no other.
 func TestItemsAreDecidedByTheirGraphs(t *testing.T) {
 	p := parse(t, `bindings: [{roles: [viewer], principals: [ana], graphs: ["pay*"]}, {roles: [viewer], principals: [ben], condition: 'graph == "" || thread == "t1"'}]`)

@@ -87,6 +87,8 @@ func Methods() []MethodRow {
 
 		{interruptService + "ListInterrupts", ScopeTenant, inbox},
 		{interruptService + "CountInterrupts", ScopeTenant, inbox},
+		{interruptService + "GetInterruptStatistics", ScopeTenant, inbox},
+		{interruptService + "GetAnswerStatistics", ScopeTenant, inbox},
 		{interruptService + "GetInterrupt", ScopeGraph, inbox},
 		{interruptService + "UpdateInterrupt", ScopeGraph, operators},
 		{interruptService + "WatchInterrupts", ScopeTenant, inbox},

@@ -53,9 +53,10 @@ type Extent int
 const (
 	// WholeCall asks for a call with the graph and the thread that it names.
 	WholeCall Extent = iota
-	// EveryGraph asks for a call whose graph is not known, and whose thread is not if
-	// Thread is empty: what is allowed then is allowed for each of them. Bindings for
-	// some graphs don't count, nor do conditions on what is not known. What is refused
+	// EveryGraph asks for a call whose graph is not known if Graph is empty, and whose
+	// thread is not if Thread is empty: what is allowed then is allowed for each of them.
+	// Without a graph bindings for some graphs don't count. Conditions on what is not
+	// known don't count. What is refused
 	// may be allowed for some, and CanSee says nothing.
 	EveryGraph
 	// OneItem asks for an item of those that a call of ScopeTenant returns or touches.
@@ -333,7 +334,7 @@ func (b *binding) coversGraph(name string, many bool) bool {
 // isIndependentOf reports whether the condition does not depend on what a request for
 // EveryGraph leaves open.
 func (b *binding) isIndependentOf(r *Request) bool {
-	return b.condition == nil || !b.condition.namesGraph && (r.Thread != "" || !b.condition.namesThread)
+	return b.condition == nil || (r.Graph != "" || !b.condition.namesGraph) && (r.Thread != "" || !b.condition.namesThread)
 }
 
 // graphPattern is a name of a graph, or a pattern of path.Match.

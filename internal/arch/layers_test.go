@@ -268,6 +268,10 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/checkpoint"},
 	},
 	{
+		path: "internal/runtime/statistics", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/payload"},
+	},
+	{
 		path: "internal/runtime/threads", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
@@ -335,7 +339,7 @@ var layers = []layer{
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
 			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/holdings", "internal/runtime/ownership",
-			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions",
+			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions",
 			"internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},

@@ -26,6 +26,9 @@ func (NopObserver) InterruptRaised(string, string) {}
 // InterruptResolved does nothing.
 func (NopObserver) InterruptResolved(string, string) {}
 
+// InterruptEnded does nothing.
+func (NopObserver) InterruptEnded(string, string, time.Duration) {}
+
 // ThreadsPoisoned does nothing.
 func (NopObserver) ThreadsPoisoned(int) {}
 

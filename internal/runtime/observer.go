@@ -74,6 +74,12 @@ func (c *containedObserver) InterruptResolved(name, state string) {
 	c.inner.InterruptResolved(name, state)
 }
 
+// InterruptEnded implements Observer.
+func (c *containedObserver) InterruptEnded(name, outcome string, wait time.Duration) {
+	defer c.recoverPanic()
+	c.inner.InterruptEnded(name, outcome, wait)
+}
+
 // ThreadsPoisoned implements Observer.
 func (c *containedObserver) ThreadsPoisoned(n int) {
 	defer c.recoverPanic()

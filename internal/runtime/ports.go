@@ -48,6 +48,9 @@ type Observer interface {
 	CommitEnded(took time.Duration, err error)
 	InterruptRaised(name, reason string)
 	InterruptResolved(name, state string)
+	// InterruptEnded reports how the wait for an answer ended, once for each interrupt that
+	// was raised: a checkpoint.Outcome, and how long it took.
+	InterruptEnded(name, outcome string, wait time.Duration)
 	// ThreadsPoisoned reports the number of quarantined threads. The engine fails whenever
 	// it processes such a thread.
 	ThreadsPoisoned(n int)

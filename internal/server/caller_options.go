@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"time"
 
@@ -34,7 +33,7 @@ type CallerOptions struct {
 func (o *CallerOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.APIKeys, "api-keys", "", "file with the hashes of API keys: calls need credentials; read again when it changes")
 	f.StringVar(&o.TokenIssuers, "token-issuers", "",
-		"YAML file with the issuers whose JWTs callers may have: calls need credentials; read again when it changes")
+		"YAML file with the issuers whose JWTs callers may have, and at one of which people may sign in: calls need credentials; read again when it changes")
 	f.StringVar(&o.CertificateRules, "certificate-rules", "",
 		"YAML file with rules that name the callers of client certificates, with --tls-client-ca: calls need credentials; read again when it changes")
 	f.BoolVar(&o.Insecure, "insecure", false, "serve other machines than this one without TLS, or without knowing who calls")
@@ -47,32 +46,6 @@ func (o *Options) validateCallers() error {
 			WithHint("give --tls-client-ca FILE with the CAs of clients, besides --tls-cert and --tls-key")
 	}
 	return nil
-}
-
-// checkExposure refuses an address that other machines reach, unless connections are
-// encrypted and callers known. The error is an *exit.UsageError.
-func (o *Options) checkExposure(listen net.Addr) error {
-	at, ok := listen.(*net.TCPAddr)
-	if o.MemoryListener != nil || o.Insecure || ok && at.IP.IsLoopback() || o.TLSCert != "" && o.KnowsCallers() {
-		return nil
-	}
-	lacking := "neither TLS nor a way to know who calls"
-	switch {
-	case o.TLSCert != "":
-		lacking = "no way to know who calls"
-	case o.KnowsCallers():
-		lacking = "no TLS"
-	}
-	return exit.Usagef("other machines may reach --listen %s, and the server has %s", o.Listen, lacking).
-		WithHint("give --tls-cert and --tls-key with --api-keys, --token-issuers or --certificate-rules; " +
-			"or --listen 127.0.0.1:7700; or --insecure where a network keeps others out")
-}
-
-// IsExposed reports whether other machines may reach --listen and --insecure does not
-// permit that. An address that can't be resolved is not: the start refuses it.
-func (o *Options) IsExposed() bool {
-	at, err := net.ResolveTCPAddr("tcp", o.Listen)
-	return err == nil && !o.Insecure && !at.IP.IsLoopback()
 }
 
 // KnowsCallers reports whether an option says who may call.

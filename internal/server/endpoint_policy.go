@@ -14,7 +14,7 @@ import (
 // error is a *egress.PatternError.
 func (o *Options) newEndpointPolicy(listen net.Addr) (*egress.Policy, error) {
 	patterns := o.EndpointAllow
-	if at, ok := listen.(*net.TCPAddr); len(patterns) == 0 && ok && at.IP.IsLoopback() {
+	if len(patterns) == 0 && isLocal(listen) {
 		patterns = []string{egress.AnyHost}
 	}
 	return egress.NewPolicy(patterns)

@@ -2,17 +2,13 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	stdlog "log"
 	"net"
 	"net/http"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/net/netutil"
 
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/contain"
@@ -20,13 +16,11 @@ import (
 	"github.com/graphd-dev/graphd/page"
 )
 
-// httpServer serves the API to browsers.
-type httpServer struct {
-	listener net.Listener
-	calls    *web.Listener
-	http     *http.Server
-	address  string
-	isSecure bool
+// browserServer serves the page and the API to browsers.
+type browserServer struct {
+	*httpServer
+
+	calls *web.Listener // what the gRPC server accepts their calls from
 }
 
 // Bounds of a request of a browser.
@@ -35,49 +29,47 @@ const (
 	httpReadTimeout   = 30 * time.Second
 	httpIdleTimeout   = 2 * time.Minute
 	maxHTTPHeader     = 48 << 10
+	maxHTTPStreams    = 100 // of a connection of HTTP/2; the page has some ten
 )
 
 // openHTTP begins to listen, nil without an address. The error is an *exit.UsageError or an
 // *exit.HintError.
-func (o *Options) openHTTP(callers *callerFiles, log *zap.Logger) (*httpServer, error) {
+func (o *Options) openHTTP(callers *callerFiles, log *zap.Logger) (*browserServer, error) {
 	if o.HTTP == "" {
 		return nil, nil
 	}
-	at, err := o.listenHTTP()
+	listening, err := o.listenForBrowsers()
 	if err != nil {
-		return nil, &exit.HintError{
-			Err: fmt.Errorf("can't listen for browsers: %w", err), Hint: "choose another address with --http HOST:PORT",
-		}
+		return nil, err
 	}
-	h := &httpServer{listener: netutil.LimitListener(at, o.MaxHTTPConnections), calls: web.NewListener(), address: at.Addr().String()}
-	if err := o.checkHTTPExposure(at.Addr()); err != nil {
-		return h, err
+	b := &browserServer{httpServer: listening, calls: web.NewListener()}
+	if err := o.checkHTTPExposure(b.listener.Addr()); err != nil {
+		return b, err
 	}
-	if err := h.buildServer(o, callers, log); err != nil {
-		return h, err
+	b.limitConnections(o.MaxHTTPConnections)
+	if err := b.buildServer(o, callers, log); err != nil {
+		return b, err
 	}
 	secure, err := o.readHTTPTLS(log, o.TLSClientCA, "h2", "http/1.1")
-	if err == nil && secure != nil {
-		h.isSecure, h.listener = true, tls.NewListener(h.listener, secure)
-	}
-	return h, err
+	b.encrypt(secure)
+	return b, err
 }
 
-// listenHTTP listens on the address for browsers, or on a free port of its host.
-func (o *Options) listenHTTP() (net.Listener, error) {
-	at, err := net.Listen("tcp", o.HTTP) //nolint:noctx // has no effect on listening
+// listenForBrowsers listens on the address for browsers, or on a free port of its host.
+func (o *Options) listenForBrowsers() (*httpServer, error) {
+	listening, err := listenHTTP(o.HTTP, "browsers", flagHTTP)
 	if err == nil || !o.HTTPMayMove {
-		return at, err
+		return listening, err
 	}
 	host, _, wrong := net.SplitHostPort(o.HTTP)
 	if wrong != nil {
 		return nil, err
 	}
-	return net.Listen("tcp", net.JoinHostPort(host, "0")) //nolint:noctx // has no effect on listening
+	return listenHTTP(net.JoinHostPort(host, "0"), "browsers", flagHTTP)
 }
 
 // buildServer makes the HTTP server.
-func (h *httpServer) buildServer(o *Options, callers *callerFiles, log *zap.Logger) error {
+func (b *browserServer) buildServer(o *Options, callers *callerFiles, log *zap.Logger) error {
 	hosts := o.listHTTPHosts()
 	guard, err := web.NewGuard(hosts, o.HTTPOrigins)
 	if err != nil {
@@ -92,8 +84,8 @@ func (h *httpServer) buildServer(o *Options, callers *callerFiles, log *zap.Logg
 	}
 	facade, err := web.New(web.Options{
 		Callers:  web.CallerParts{SessionCookie: signIn.SessionCookie(), UserHeader: o.TrustHeader, GroupsHeader: o.TrustGroupsHeader},
-		Services: web.Services(), Listener: h.calls, MaxMessageBytes: o.MaxMessage, MaxIncoming: o.MaxIncoming,
-		RequestPatience: httpReadTimeout, StallTimeout: o.Stall, OnPanic: contain.LogPanic(log, "a request of a browser panicked"),
+		Services: web.Services(), Listener: b.calls, MaxMessageBytes: o.MaxMessage, MaxIncoming: o.MaxIncoming,
+		MaxUnread: o.MaxUnread, StallTimeout: o.Stall, OnPanic: contain.LogPanic(log, "a request of a browser panicked"),
 	})
 	if err != nil {
 		return err
@@ -106,56 +98,47 @@ func (h *httpServer) buildServer(o *Options, callers *callerFiles, log *zap.Logg
 	if err != nil {
 		return err
 	}
-	h.http = &http.Server{
-		Handler: guard.Protect(web.Handler(shown, signIn, facade)), ConnState: facade.TrackState, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
-		IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
-		ErrorLog: stdlog.New(io.Discard, "", 0), // it tells of single connections, like one that is no TLS
-	}
+	b.setServer(&http.Server{
+		Handler: guard.Protect(web.Handler(shown, signIn, facade)), ConnContext: facade.AddConnection, ConnState: facade.TrackState,
+		ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpReadTimeout,
+		WriteTimeout: o.Stall, IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxHTTPStreams, WriteByteTimeout: o.Stall, SendPingTimeout: httpIdleTimeout},
+	})
 	return nil
 }
 
 // serveHTTP serves browsers in the background.
 func (s *Server) serveHTTP() {
-	if s.http == nil {
+	if s.browsers == nil {
 		return
 	}
 	go func() {
-		if err := s.grpc.ServeRelayed(s.http.calls); err != nil {
+		if err := s.grpc.ServeRelayed(s.browsers.calls); err != nil {
 			s.serveErrors <- fmt.Errorf("serving calls of browsers: %w", err)
 		}
 	}()
-	go func() {
-		if err := s.http.http.Serve(s.http.listener); !errors.Is(err, http.ErrServerClosed) {
-			s.serveErrors <- fmt.Errorf("serving browsers: %w", err)
-		}
-	}()
+	s.browsers.serve("browsers", s.serveErrors)
 }
 
-// HTTPURL returns the URL of the API for browsers, "" = it is not served.
+// HTTPURL returns the URL of the page and of the API for browsers, "" = they are not served.
 func (s *Server) HTTPURL() string {
-	switch {
-	case s.http == nil:
+	if s.browsers == nil {
 		return ""
-	case s.http.isSecure:
-		return "https://" + s.http.address
 	}
-	return "http://" + s.http.address
+	return s.browsers.url()
 }
 
-// drainRequests lets requests finish, for as long as ctx allows.
-func (h *httpServer) drainRequests(ctx context.Context) {
-	if h != nil && h.http != nil {
-		_ = h.http.Shutdown(ctx) // what is left is cut
+// drain lets requests finish, for as long as ctx allows.
+func (b *browserServer) drain(ctx context.Context) {
+	if b != nil {
+		b.httpServer.drain(ctx)
 	}
 }
 
-// closeRequests stops serving at once.
-func (h *httpServer) closeRequests() error {
-	switch {
-	case h == nil:
+// close stops serving at once.
+func (b *browserServer) close() error {
+	if b == nil {
 		return nil
-	case h.http != nil:
-		return errors.Join(h.http.Close(), ignoreClosed(h.listener.Close()), h.calls.Close())
 	}
-	return errors.Join(ignoreClosed(h.listener.Close()), h.calls.Close())
+	return errors.Join(b.httpServer.close(), b.calls.Close())
 }

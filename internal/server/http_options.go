@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"net/url"
 	"strings"
 
@@ -21,8 +20,8 @@ type HTTPOptions struct {
 
 // RegisterFlags registers the options.
 func (o *HTTPOptions) RegisterFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.HTTP, flagHTTP, "", "address to serve browsers on, with the page and the API over HTTP, with --tls-cert over HTTPS (default: not served)")
-	f.StringArrayVar(&o.HTTPHosts, flagHTTPHost, nil, "name by which browsers reach --http in plain text, besides localhost and addresses (repeatable)")
+	f.StringVar(&o.HTTP, flagHTTP, "", "address to serve browsers on, HOST:PORT: the page at /, and the API; over HTTP, with --tls-cert over HTTPS (default: not served)")
+	f.StringArrayVar(&o.HTTPHosts, flagHTTPHost, nil, "name by which browsers reach --http in plain text, behind a proxy; addresses, localhost and the name in --http-url need none (repeatable)")
 	f.StringArrayVar(&o.HTTPOrigins, flagHTTPOrigin, nil, "other site whose pages may call the API, like https://app.example.com (repeatable)")
 	f.IntVar(&o.MaxHTTPConnections, "max-http-connections", 500, "how many connections --http may have; others wait until one closes")
 }
@@ -50,33 +49,6 @@ func (o *Options) validateHTTP() error {
 		if name == "" || strings.ContainsAny(name, "/:@ *") {
 			return exit.Usagef("--%s %q is no name of a host", flagHTTPHost, name).WithHint("want a name without scheme and port, like graphd.example.com")
 		}
-	}
-	return nil
-}
-
-// IsHTTPExposed reports whether the address for browsers is one that other machines may reach, and
-// no option permits this.
-func (o *Options) IsHTTPExposed() bool {
-	if o.HTTP == "" {
-		return false
-	}
-	at, err := net.ResolveTCPAddr("tcp", o.HTTP)
-	return err == nil && !o.Insecure && !at.IP.IsLoopback()
-}
-
-// checkHTTPExposure refuses an address that other machines reach in plain text, or without a way to
-// know who calls.
-func (o *Options) checkHTTPExposure(at net.Addr) error {
-	address, ok := at.(*net.TCPAddr)
-	switch {
-	case o.Insecure || ok && address.IP.IsLoopback():
-		return nil
-	case o.TLSCert == "":
-		return exit.Usagef("other machines may reach --%s %s, and the server has no TLS", flagHTTP, o.HTTP).
-			WithHint("give --tls-cert and --tls-key; or --%s 127.0.0.1:7780 behind a proxy with TLS; or --insecure where a network keeps others out", flagHTTP)
-	case !o.KnowsCallers():
-		return exit.Usagef("other machines may reach --%s %s, and the server does not know who calls", flagHTTP, o.HTTP).
-			WithHint("give --api-keys, --token-issuers or --certificate-rules; or --%s 127.0.0.1:7780", flagHTTP)
 	}
 	return nil
 }

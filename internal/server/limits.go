@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/statistics"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/endpoint"
@@ -54,6 +55,7 @@ type LimitOptions struct {
 	MaxWaitingEvents int64
 	MaxWaitingResult int64
 	MetricNames      int
+	StatisticsGroups int
 	StepLimit        int
 	ParallelTasks    int
 	QueuedRuns       int
@@ -108,6 +110,9 @@ func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 		"how many bytes of results that came on the streams of workers may wait for their runs; further ones are to be sent by CompleteTask")
 	f.IntVar(&o.MetricNames, "metric-names", telemetry.DefaultLabelValues,
 		"how many graphs, nodes and reasons have metrics of their own; further ones are counted as other")
+	f.IntVar(&o.StatisticsGroups, "statistics-groups", statistics.DefaultLimit,
+		"how many groups of a tenant have statistics of their own, each once for each graph that asks it, and how many graphs and nodes; "+
+			"further groups are counted together; all tenants have ten times as many")
 	f.IntVar(&o.StepLimit, "step-limit", 10_000, "how many supersteps a run may have when neither it nor its graph says")
 	f.IntVar(&o.ParallelTasks, "parallel-tasks", 64, "how many tasks of one superstep run at the same time")
 	f.IntVar(&o.QueuedRuns, "queued-runs", 64, "how many runs may wait behind one another in a thread; further ones get THREAD_QUEUE_FULL")
@@ -138,6 +143,7 @@ func (o *LimitOptions) validateOptions() error {
 		{"max-depth", o.MaxDepth, 10_000},
 		{"max-message", o.MaxMessage, 1 << 30},
 		{"metric-names", o.MetricNames, 1 << 20},
+		{"statistics-groups", o.StatisticsGroups, 1000},
 		{"step-limit", o.StepLimit, 1 << 30},
 		{"parallel-tasks", o.ParallelTasks, 1 << 20},
 		{"queued-runs", o.QueuedRuns, 1 << 20},
@@ -201,6 +207,7 @@ func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.MaxLiveBytes = o.liveByteLimit(debug.SetMemoryLimit(-1))
 	r.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
 	r.RecentEventBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxCopyBytes
+	r.StatisticsLimit = o.StatisticsGroups
 	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 

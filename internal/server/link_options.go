@@ -1,10 +1,7 @@
 package server
 
 import (
-	"errors"
-	"net"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -85,29 +82,7 @@ func (o *Options) checkLinksURL() error {
 	return exit.Usagef("--%s %s would send answers in plain text", flagLinksURL, o.LinksURL).WithHint("want https://HOST")
 }
 
-// checkLinksExposure refuses an address that other machines reach in plain text.
-func (o *Options) checkLinksExposure(at net.Addr) error {
-	address, ok := at.(*net.TCPAddr)
-	if o.Insecure || o.TLSCert != "" || ok && address.IP.IsLoopback() {
-		return nil
-	}
-	return exit.Usagef("other machines may reach --%s %s, and the server has no TLS", flagLinksAddress, o.LinksAddress).
-		WithHint("give --tls-cert and --tls-key; or --%s 127.0.0.1:7790 behind a proxy with TLS; or --insecure where a network keeps others out", flagLinksAddress)
-}
-
 // readLinkKeys reads the keys of links. The error is an *exit.UsageError.
 func (o *LinkOptions) readLinkKeys(log *zap.Logger) (link.Keys, error) {
-	text, err := os.ReadFile(o.LinkKeys)
-	if err != nil {
-		return link.Keys{}, exit.Usagef("--%s: %v", flagLinkKeys, err).WithHint("want a file with lines like k1: BASE64 OF 32 BYTES")
-	}
-	keys, err := link.ParseKeys(string(text))
-	if wrong, ok := errors.AsType[*link.KeyError](err); ok {
-		return link.Keys{}, exit.Usagef("--%s: %s: %s", flagLinkKeys, o.LinkKeys, wrong.Describe()).WithHint("%s", wrong.Want)
-	}
-	if info, err := os.Stat(o.LinkKeys); err == nil && info.Mode().Perm()&0o077 != 0 {
-		log.Warn("others may read the keys of links: give the file mode 0400",
-			zap.String("file", o.LinkKeys), zap.Stringer("mode", info.Mode().Perm()))
-	}
-	return keys, nil
+	return readKeys(keyFile{flagLinkKeys, o.LinkKeys, "the keys of links"}, log, link.ParseKeys)
 }

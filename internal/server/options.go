@@ -82,7 +82,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 		"PEM file with CAs: clients must present a certificate of one of them; read again when it changes")
 	f.StringVar(&o.Store, "store", DefaultStore, "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
 	f.BoolVar(&o.Migrate, "migrate", false, "bring a store of an earlier graphd to the format of this one before serving; no other server may use it then")
-	f.StringArrayVar(&o.Graphs, "graphs", nil, "folder with graph files to load (repeatable)")
+	f.StringArrayVar(&o.Graphs, flagGraphs, nil, "folder with graph files to load (repeatable)")
 	f.StringVar(&o.Metrics, "metrics", "", "address to serve /metrics and /healthz on over HTTP (default: not served)")
 	f.BoolVar(&o.Profiles, "profiles", false, "serve /debug/pprof where /metrics is: what the server spends time and memory on")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -136,6 +136,7 @@ const DefaultStore = "sqlite:graphd.db"
 // Names of options that are also used in messages.
 const (
 	flagConfig         = "config"
+	flagGraphs         = "graphs"
 	FlagEndpointAllow  = "endpoint-allow"
 	FlagEncryptionKeys = "encryption-keys"
 )
@@ -274,10 +275,10 @@ func setFromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) str
 	return errors.Join(all...)
 }
 
-// splitValues divides the values of a variable: folders as the system divides them,
-// and patterns and sinks, which have colons, at commas.
+// splitValues divides the values of a variable: folders as the system divides them, and all
+// others, which may have colons, at commas.
 func splitValues(name, text string) []string {
-	if name != FlagEndpointAllow && name != FlagWebhookAllow && name != flagAudit {
+	if name == flagGraphs {
 		return filepath.SplitList(text)
 	}
 	parts := strings.Split(text, ",")

@@ -17,10 +17,10 @@ func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
 	for asked, want := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
 		s := &Server{log: zap.NewNop()}
 		require.NoError(t, s.listenMetrics(Options{Metrics: "127.0.0.1:0", Profiles: asked}, telemetry.NewMetrics("test", 0)))
-		served := make(chan error, 1)
-		go func() { served <- s.metricsServer.Serve(s.metricsListener) }()
+		failed := make(chan error, 1)
+		s.metrics.serve("metrics", failed)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-			"http://"+s.metricsListener.Addr().String()+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
+			s.metrics.url()+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
 		require.NoError(t, err)
 		answer, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
 		require.NoError(t, answer.Body.Close())
 		require.Equal(t, want, answer.StatusCode)
 		require.Equal(t, asked, len(text) > 100)
-		require.NoError(t, s.metricsServer.Close())
-		require.ErrorIs(t, <-served, http.ErrServerClosed)
+		require.NoError(t, s.metrics.close())
+		require.Empty(t, failed)
 	}
 }

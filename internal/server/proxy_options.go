@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/identity/certificate"
 	"github.com/graphd-dev/graphd/internal/identity/proxy"
+	"github.com/graphd-dev/graphd/internal/web"
 )
 
 // ProxyOptions are those of a proxy whose word is taken for who calls.
@@ -23,10 +24,10 @@ type ProxyOptions struct {
 // RegisterFlags registers the options.
 func (o *ProxyOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.TrustHeader, flagTrustHeader, "",
-		"header in which a proxy in front of --http names the caller, like X-Forwarded-User; it counts with --http-trust-certificate alone")
-	f.StringVar(&o.TrustGroupsHeader, flagTrustGroupsHeader, "", "header in which that proxy lists the groups of the caller, with commas between")
+		"header in which a proxy in front of --http names the caller, like X-Forwarded-User; it counts on connections with the certificate of --http-trust-certificate alone")
+	f.StringVar(&o.TrustGroupsHeader, flagTrustGroupsHeader, "", "header in which the proxy of --http-trust-header lists the groups of the caller, with commas between")
 	f.StringVar(&o.TrustCertificate, flagTrustCertificate, "",
-		"name in the client certificate of that proxy: dns:NAME, uri:URI or cn:NAME, with * as in --certificate-rules")
+		"name in the client certificate of the proxy of --http-trust-header: dns:NAME, uri:URI or cn:NAME, with * as in --certificate-rules")
 }
 
 // Names of options that are also used in messages.
@@ -35,15 +36,6 @@ const (
 	flagTrustGroupsHeader = "http-trust-groups-header"
 	flagTrustCertificate  = "http-trust-certificate"
 )
-
-// ownHeaders lists headers that mean something else.
-func ownHeaders() []string {
-	return []string{
-		"Authorization", "Cookie", "Host", "Origin", "Referer", "Content-Type", "Content-Length", "Content-Encoding", "Accept-Encoding",
-		"Connection", "Transfer-Encoding", "Trailer", "Upgrade", "Graphd-Tenant", "X-Request-Id", "Traceparent", "Tracestate",
-		"Connect-Timeout-Ms", "Connect-Protocol-Version", "Connect-Content-Encoding", "Sec-Fetch-Site",
-	}
-}
 
 // validateProxy returns an *exit.UsageError for values that can't work together.
 func (o *Options) validateProxy() error {
@@ -66,13 +58,9 @@ func (o *Options) validateProxy() error {
 		return exit.Usagef("--%s needs a way to know who calls without the proxy", flagTrustHeader).
 			WithHint("give --api-keys, --token-issuers or --certificate-rules")
 	}
-	given := map[string]string{flagTrustHeader: o.TrustHeader}
-	if o.TrustGroupsHeader != "" {
-		given[flagTrustGroupsHeader] = o.TrustGroupsHeader
-	}
-	for flag, header := range given {
-		if !httpguts.ValidHeaderFieldName(header) || slices.Contains(ownHeaders(), http.CanonicalHeaderKey(header)) {
-			return exit.Usagef("--%s %q is no header for names", flag, header).WithHint("want a header that only the proxy sets, like X-Forwarded-User")
+	for _, given := range []struct{ flag, header string }{{flagTrustHeader, o.TrustHeader}, {flagTrustGroupsHeader, o.TrustGroupsHeader}} {
+		if given.header != "" && (!httpguts.ValidHeaderFieldName(given.header) || slices.Contains(web.ReservedHeaders(), http.CanonicalHeaderKey(given.header))) {
+			return exit.Usagef("--%s %q is no header that can name a caller", given.flag, given.header).WithHint("want a header that only the proxy sets, like X-Forwarded-User")
 		}
 	}
 	if http.CanonicalHeaderKey(o.TrustHeader) == http.CanonicalHeaderKey(o.TrustGroupsHeader) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,27 +53,26 @@ func (s *Server) logReload(loaded []*graph.Graph, err error) {
 
 // Server is a whole graphd in this process.
 type Server struct {
-	log             *zap.Logger
-	store           Store
-	registry        *registry.Registry
-	remote          *endpoint.Executor
-	Engine          *engine.Engine
-	grpc            *transport.Server
-	listener        net.Listener
-	tls             *tls.Config // nil = plain text
-	endpointTLS     func() *tls.Config
-	callers         *callerFiles  // nil = callers are not known
-	closeAudit      func() error  // nil = no call is recorded
-	policy          *accessPolicy // nil = callers are not known
-	metricsServer   *http.Server
-	metricsListener net.Listener // nil = no metrics are served
-	links           *linkServer  // nil = the server makes no links
-	http            *httpServer  // nil = browsers are not served
-	serveErrors     chan error   // an error that ended serving
-	quotas          *quotaFile   // nil = callers have no limits
-	notifiers       []*notify.Notifier
-	stopBackground  func() // ends the goroutines of startBackground; nil = none
-	isDraining      atomic.Bool
+	log            *zap.Logger
+	store          Store
+	registry       *registry.Registry
+	remote         *endpoint.Executor
+	Engine         *engine.Engine
+	grpc           *transport.Server
+	listener       net.Listener
+	tls            *tls.Config // nil = plain text
+	endpointTLS    func() *tls.Config
+	callers        *callerFiles   // nil = callers are not known
+	closeAudit     func() error   // nil = no call is recorded
+	policy         *accessPolicy  // nil = callers are not known
+	metrics        *httpServer    // nil = no metrics are served
+	links          *linkServer    // nil = the server makes no links
+	browsers       *browserServer // nil = browsers are not served
+	serveErrors    chan error     // an error that ended serving
+	quotas         *quotaFile     // nil = callers have no limits
+	notifiers      []*notify.Notifier
+	stopBackground func() // ends the goroutines of startBackground; nil = none
+	isDraining     atomic.Bool
 }
 
 // NewServer wires a server and begins to listen; StartServing starts it. On an
@@ -131,7 +129,7 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	if s.links, err = o.openLinks(log.Named("links")); err != nil {
 		return s, err
 	}
-	if s.http, err = o.openHTTP(s.callers, log.Named("http")); err != nil {
+	if s.browsers, err = o.openHTTP(s.callers, log.Named("http")); err != nil {
 		return s, err
 	}
 	name.Options = o.StoreOptions
@@ -400,48 +398,8 @@ func (s *Server) logLoaded(loaded []*graph.Graph) {
 	}
 }
 
-func (s *Server) listenMetrics(o Options, metrics *telemetry.Metrics) error {
-	if o.Metrics == "" {
-		return nil
-	}
-	var err error
-	if s.metricsListener, err = net.Listen("tcp", o.Metrics); err != nil { //nolint:noctx // has no effect on listening
-		return &exit.HintError{
-			Err: fmt.Errorf("can't listen for metrics: %w", err), Hint: "choose another address with --metrics HOST:PORT",
-		}
-	}
-	routes := http.NewServeMux()
-	routes.Handle("/metrics", metrics.Handler())
-	routes.HandleFunc("/healthz", s.handleHealth)
-	if o.Profiles {
-		registerProfiles(routes)
-	}
-	s.metricsServer = &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second}
-	return nil
-}
-
-func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
-	if s.isDraining.Load() {
-		http.Error(w, "draining", http.StatusServiceUnavailable)
-		return
-	}
-	if refused := s.grpc.StoreRefusal(); refused != nil {
-		http.Error(w, refused.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
-}
-
 // Address returns the address at which gRPC is served.
 func (s *Server) Address() string { return s.listener.Addr().String() }
-
-// MetricsAddress returns the address at which metrics are served, "" = nowhere.
-func (s *Server) MetricsAddress() string {
-	if s.metricsListener == nil {
-		return ""
-	}
-	return s.metricsListener.Addr().String()
-}
 
 // StartServing serves in the background. serveErrors gets the error when serving
 // ends by itself.
@@ -451,16 +409,9 @@ func (s *Server) StartServing() {
 			s.serveErrors <- fmt.Errorf("serving gRPC: %w", err)
 		}
 	}()
-	s.serveLinks()
+	s.links.findPages().serve("links", s.serveErrors)
 	s.serveHTTP()
-	if s.metricsServer == nil {
-		return
-	}
-	go func() {
-		if err := s.metricsServer.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
-			s.serveErrors <- fmt.Errorf("serving metrics: %w", err)
-		}
-	}()
+	s.metrics.serve("metrics", s.serveErrors)
 }
 
 // DrainServer stops the server in order: health reports NOT_SERVING, streams end
@@ -473,8 +424,8 @@ func (s *Server) DrainServer(ctx context.Context) error {
 	go func() { drained <- s.grpc.Drain(ctx) }()
 	s.Engine.Drain(ctx)
 	err := <-drained
-	s.links.drainPages(ctx)
-	s.http.drainRequests(ctx)
+	s.links.findPages().drain(ctx)
+	s.browsers.drain(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("the drain timeout has passed; what was left was cut")
 		err = nil
@@ -494,10 +445,7 @@ func (s *Server) closeAll() error {
 			all = append(all, err)
 		}
 	}
-	all = append(all, s.links.closePages(), s.http.closeRequests())
-	if s.metricsServer != nil {
-		all = append(all, s.metricsServer.Close())
-	}
+	all = append(all, s.links.findPages().close(), s.browsers.close(), s.metrics.close())
 	if s.Engine != nil {
 		s.Engine.Close()
 	}

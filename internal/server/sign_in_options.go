@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"net/url"
 	"os"
 	"slices"
@@ -31,16 +30,20 @@ type SignInOptions struct {
 
 // RegisterFlags registers the options.
 func (o *SignInOptions) RegisterFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.HTTPURL, flagHTTPURL, "", "URL by which browsers reach --http, like https://graphd.example.com, for sign-in")
+	f.StringVar(&o.HTTPURL, flagHTTPURL, "",
+		"URL by which browsers reach --http, like https://graphd.example.com; --http-sign-in-issuer needs it")
 	f.StringVar(&o.SignInIssuer, flagSignInIssuer, "",
-		"issuer of --token-issuers at which people sign in in a browser, by OpenID Connect (default: they need a token)")
-	f.StringVar(&o.SignInClient, flagSignInClient, "", "id of this server at --http-sign-in-issuer")
-	f.StringVar(&o.SignInSecretFile, flagSignInSecretFile, "", "file with the secret of --http-sign-in-client (default: it has none)")
+		"URL of an issuer, as --token-issuers has it, at which people sign in in a browser by OpenID Connect; needs --http-sign-in-client and --http-url "+
+			"(default: the page asks for a token)")
+	f.StringVar(&o.SignInClient, flagSignInClient, "",
+		"id that --http-sign-in-issuer has given to this server; register --http-url with the path /sign-in/callback as its redirect URL there")
+	f.StringVar(&o.SignInSecretFile, flagSignInSecretFile, "", "file with the secret of --http-sign-in-client, alone (default: it has none)")
 	f.StringSliceVar(&o.SignInScopes, flagSignInScopes, []string{"openid", "profile", "email"},
-		"what the issuer is asked for, with commas between; it decides which claims its ID token has")
+		"scopes that --http-sign-in-issuer is asked for, with commas between: openid, and those that put the claims of --token-issuers into the ID token")
 	f.DurationVar(&o.HTTPSession, flagHTTPSession, session.MaxAge, "how long a person stays signed in in a browser, at most 12h")
 	f.StringVar(&o.HTTPSessionKeyFile, flagHTTPSessionKeyFile, "",
-		"file with keys that seal sessions: lines \"id: base64 of 32 bytes\", the first one seals, all open; the same for all replicas (default: a new key at each start)")
+		"file with keys that seal sessions: lines \"id: base64 of 32 bytes\", the first one seals, all open; the same for all replicas "+
+			"(default: a new key at each start, so that people sign in again)")
 }
 
 // Names of options that are also used in messages.
@@ -65,11 +68,11 @@ const (
 
 // validateSignIn returns an *exit.UsageError for values that can't work together.
 func (o *Options) validateSignIn() error {
-	for flag, value := range map[string]string{
-		flagSignInClient: o.SignInClient, flagSignInSecretFile: o.SignInSecretFile, flagHTTPSessionKeyFile: o.HTTPSessionKeyFile,
+	for _, given := range []struct{ flag, value string }{
+		{flagSignInClient, o.SignInClient}, {flagSignInSecretFile, o.SignInSecretFile}, {flagHTTPSessionKeyFile, o.HTTPSessionKeyFile},
 	} {
-		if o.SignInIssuer == "" && value != "" {
-			return exit.Usagef("--%s needs --%s", flag, flagSignInIssuer).WithHint("give the URL of an issuer that --token-issuers lists")
+		if o.SignInIssuer == "" && given.value != "" {
+			return exit.Usagef("--%s needs --%s", given.flag, flagSignInIssuer).WithHint("give the URL of an issuer that --token-issuers lists")
 		}
 	}
 	if o.HTTPURL != "" {
@@ -80,6 +83,14 @@ func (o *Options) validateSignIn() error {
 	if o.SignInIssuer == "" {
 		return nil
 	}
+	if err := o.checkSignInNeeds(); err != nil {
+		return err
+	}
+	return o.checkSignInValues()
+}
+
+// checkSignInNeeds refuses sign-in without the options that it needs.
+func (o *Options) checkSignInNeeds() error {
 	for _, c := range []struct{ flag, value, hint string }{
 		{flagHTTP, o.HTTP, "give an address, like --http 127.0.0.1:7780"},
 		{"token-issuers", o.TokenIssuers, "give --token-issuers FILE; an entry of it says how the claims of the issuer name a caller"},
@@ -90,16 +101,22 @@ func (o *Options) validateSignIn() error {
 			return exit.Usagef("--%s needs --%s", flagSignInIssuer, c.flag).WithHint("%s", c.hint)
 		}
 	}
+	return nil
+}
+
+// checkSignInValues refuses values that can't work.
+func (o *Options) checkSignInValues() error {
 	switch {
 	case !jwt.IsSafeURL(o.SignInIssuer):
 		return exit.Usagef("--%s %q can't be used for discovery", flagSignInIssuer, o.SignInIssuer).WithHint("want %s", jwt.WantSafeURL)
 	case !isSignInText(o.SignInClient):
-		return exit.Usagef("--%s is no id", flagSignInClient).WithHint("want at most %d visible characters of ASCII", maxSignInText)
+		return exit.Usagef("--%s %.100q is no id", flagSignInClient, o.SignInClient).WithHint("want at most %d visible characters of ASCII", maxSignInText)
 	case o.HTTPSession < leastSession || o.HTTPSession > session.MaxAge:
 		return exit.Usagef("--%s is %s", flagHTTPSession, o.HTTPSession).WithHint("want %s to %s, like 8h", leastSession, session.MaxAge)
-	case len(o.SignInScopes) > maxSignInScopes || !slices.Contains(o.SignInScopes, scopeOpenID):
-		return exit.Usagef("--%s has no %s, or more than %d scopes", flagSignInScopes, scopeOpenID, maxSignInScopes).
-			WithHint("want scopes like openid,profile,email")
+	case len(o.SignInScopes) > maxSignInScopes:
+		return exit.Usagef("--%s has %d scopes", flagSignInScopes, len(o.SignInScopes)).WithHint("want at most %d", maxSignInScopes)
+	case !slices.Contains(o.SignInScopes, scopeOpenID):
+		return exit.Usagef("--%s has no %s", flagSignInScopes, scopeOpenID).WithHint("want scopes like openid,profile,email")
 	}
 	for _, scope := range o.SignInScopes {
 		if !isSignInText(scope) {
@@ -121,11 +138,11 @@ func (o *Options) checkHTTPURL() error {
 	case o.HTTP == "":
 		return exit.Usagef("--%s needs --%s", flagHTTPURL, flagHTTP).WithHint("give an address, like --http 127.0.0.1:7780")
 	case err != nil || at.Hostname() == "" || at.Opaque != "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || at.Path != "" && at.Path != "/":
-		return exit.Usagef("--%s is no URL of a host", flagHTTPURL).WithHint("want https://HOST or https://HOST:PORT, without a path")
+		return exit.Usagef("--%s is no URL of a host", flagHTTPURL).WithHint("want https://HOST or https://HOST:PORT, without a user and a path")
 	case at.Scheme == "https", at.Scheme == "http" && (o.Insecure || loopback.IsHost(at.Hostname())):
 		return nil
 	}
-	return exit.Usagef("--%s %s would send sessions in plain text", flagHTTPURL, o.HTTPURL).WithHint("want https://HOST")
+	return exit.Usagef("--%s %s would send sessions in plain text to another machine", flagHTTPURL, o.HTTPURL).WithHint("want https://HOST")
 }
 
 // readSignInSecret reads the secret of the client, "" without an option. The error is an
@@ -140,7 +157,7 @@ func (o *SignInOptions) readSignInSecret(log *zap.Logger) (string, error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if secret == "" || len(secret) > maxSecretBytes || strings.ContainsAny(secret, "\r\n") {
-		return "", exit.Usagef("--%s: %s has no secret", flagSignInSecretFile, o.SignInSecretFile).
+		return "", exit.Usagef("--%s: %s has no secret, or more than one line", flagSignInSecretFile, o.SignInSecretFile).
 			WithHint("want one line of at most %d bytes", maxSecretBytes)
 	}
 	warnAboutReaders(log, "others may read the secret of sign-in: give the file mode 0400", o.SignInSecretFile)
@@ -152,21 +169,5 @@ func (o *SignInOptions) readSessionKeys(log *zap.Logger) ([]seal.Key, error) {
 	if o.HTTPSessionKeyFile == "" {
 		return newSessionKeys(), nil
 	}
-	text, err := os.ReadFile(o.HTTPSessionKeyFile)
-	if err != nil {
-		return nil, exit.Usagef("--%s: %v", flagHTTPSessionKeyFile, err).WithHint("want a file with lines like k1: BASE64 OF 32 BYTES")
-	}
-	keys, err := seal.ParseKeys(string(text))
-	if wrong, ok := errors.AsType[*seal.KeyError](err); ok {
-		return nil, exit.Usagef("--%s: %s: %s", flagHTTPSessionKeyFile, o.HTTPSessionKeyFile, wrong.Describe()).WithHint("%s", wrong.Want)
-	}
-	warnAboutReaders(log, "others may read the keys of sessions: give the file mode 0400", o.HTTPSessionKeyFile)
-	return keys, err
-}
-
-// warnAboutReaders logs a warning when others than the owner may read a file.
-func warnAboutReaders(log *zap.Logger, warning, path string) {
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		log.Warn(warning, zap.String("file", path), zap.Stringer("mode", info.Mode().Perm()))
-	}
+	return readKeys(keyFile{flagHTTPSessionKeyFile, o.HTTPSessionKeyFile, "the keys of sessions"}, log, seal.ParseKeys)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,13 +54,14 @@ func TestOptionsOfSignIn(t *testing.T) {
 		"a client alone":            {func(o *Options) { o.SignInOptions = SignInOptions{SignInClient: "c"} }, "--http-sign-in-client needs --http-sign-in-issuer"},
 		"a secret alone":            {func(o *Options) { o.SignInOptions = SignInOptions{SignInSecretFile: "c"} }, "--http-sign-in-secret-file needs --http-sign-in-issuer"},
 		"keys alone":                {func(o *Options) { o.SignInOptions = SignInOptions{HTTPSessionKeyFile: "c"} }, "--http-session-key-file needs --http-sign-in-issuer"},
-		"a client of two words":     {func(o *Options) { o.SignInClient = "a b" }, "--http-sign-in-client is no id"},
+		"a client of two words":     {func(o *Options) { o.SignInClient = "a b" }, `--http-sign-in-client "a b" is no id`},
 		"an issuer in plain text":   {func(o *Options) { o.SignInIssuer = "http://login.example.org" }, "can't be used for discovery"},
 		"an issuer that is no URL":  {func(o *Options) { o.SignInIssuer = "corp" }, "can't be used for discovery"},
 		"a short session":           {func(o *Options) { o.HTTPSession = time.Second }, "--http-session is 1s"},
 		"a long session":            {func(o *Options) { o.HTTPSession = 13 * time.Hour }, "--http-session is 13h0m0s"},
 		"no scope":                  {func(o *Options) { o.SignInScopes = nil }, "--http-sign-in-scopes has no openid"},
 		"no openid":                 {func(o *Options) { o.SignInScopes = []string{"email"} }, "--http-sign-in-scopes has no openid"},
+		"too many scopes":           {func(o *Options) { o.SignInScopes = slices.Repeat([]string{"openid"}, 33) }, "--http-sign-in-scopes has 33 scopes"},
 		"a scope of two words":      {func(o *Options) { o.SignInScopes = []string{"openid", "a b"} }, "which is no scope"},
 	} {
 		o := Options{
@@ -90,9 +92,10 @@ func TestOptionsOfATrustedProxy(t *testing.T) {
 		"groups alone":           {func(o *Options) { o.TrustHeader = "" }, "--http-trust-groups-header needs --http-trust-header"},
 		"a certificate alone":    {func(o *Options) { o.TrustHeader, o.TrustGroupsHeader = "", "" }, "--http-trust-certificate needs --http-trust-header"},
 		"the same header":        {func(o *Options) { o.TrustGroupsHeader = "x-user" }, "--http-trust-groups-header is the header of --http-trust-header"},
-		"no header":              {func(o *Options) { o.TrustHeader = "X User" }, "is no header for names"},
-		"the header of tokens":   {func(o *Options) { o.TrustHeader = "authorization" }, "is no header for names"},
-		"groups in the cookie":   {func(o *Options) { o.TrustGroupsHeader = "Cookie" }, "is no header for names"},
+		"no header":              {func(o *Options) { o.TrustHeader = "X User" }, "is no header that can name a caller"},
+		"the header of tokens":   {func(o *Options) { o.TrustHeader = "authorization" }, "is no header that can name a caller"},
+		"the header of tenants":  {func(o *Options) { o.TrustHeader = "graphd-tenant" }, "is no header that can name a caller"},
+		"groups in the cookie":   {func(o *Options) { o.TrustGroupsHeader = "Cookie" }, "is no header that can name a caller"},
 		"a certificate of none":  {func(o *Options) { o.TrustCertificate = "proxy" }, "--http-trust-certificate \"proxy\" has no kind of name"},
 		"a certificate of all":   {func(o *Options) { o.TrustCertificate = "dns:*" }, "is not a DNS name"},
 		"another kind of a name": {func(o *Options) { o.TrustCertificate = "email:a@example.org" }, "has an unknown kind of name"},

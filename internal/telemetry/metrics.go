@@ -48,6 +48,7 @@ type Metrics struct {
 	commitSeconds      *prometheus.HistogramVec
 	interruptsRaised   *prometheus.CounterVec
 	interruptsResolved *prometheus.CounterVec
+	interruptWait      *prometheus.HistogramVec
 	followers          prometheus.Gauge
 	slowFollowers      prometheus.Counter
 	poisonedThreads    prometheus.Gauge
@@ -104,6 +105,9 @@ func NewMetrics(version string, limit int) *Metrics {
 			Help: "Event streams ended because their reader did not keep up.",
 		}),
 	}
+	m.interruptWait = newHistogram("graphd_interrupt_wait_seconds",
+		"Time from a question until the wait for its answer ended, by how it ended.",
+		prometheus.ExponentialBuckets(1, 3, 13), "graph", "outcome")
 	m.poisonedThreads = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_threads_poisoned",
 		Help: "Threads this server has put off because it fails whenever it takes them up.",
@@ -139,7 +143,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
-		m.interruptsRaised, m.interruptsResolved, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
+		m.interruptsRaised, m.interruptsResolved, m.interruptWait, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
 		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, m.webhooks.events, m.webhooks.dead, m.linkPages, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -222,6 +226,11 @@ func (m *Metrics) InterruptRaised(graph, reason string) {
 // superseded; state is its new state.
 func (m *Metrics) InterruptResolved(graph, state string) {
 	m.interruptsResolved.WithLabelValues(valueOrOther(m.graphs, graph), state).Inc()
+}
+
+// InterruptEnded times the wait for an answer; outcome is a checkpoint.Outcome.
+func (m *Metrics) InterruptEnded(graph, outcome string, wait time.Duration) {
+	m.interruptWait.WithLabelValues(valueOrOther(m.graphs, graph), outcome).Observe(wait.Seconds())
 }
 
 // ThreadsPoisoned sets the number of quarantined threads, those that servers fail

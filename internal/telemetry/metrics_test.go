@@ -33,6 +33,7 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 	m.NodeEnded("refund", "analyze", telemetry.OutcomeDone, time.Millisecond)
 	m.InterruptRaised("refund", "approval")
 	m.InterruptResolved("refund", "answered")
+	m.InterruptEnded("refund", "answered", 90*time.Second)
 	m.FollowerOpened()
 	m.FollowerOpened()
 	m.FollowerClosed(true)
@@ -51,6 +52,8 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 		`graphd_node_attempt_seconds_count{graph="refund",node="analyze",outcome="done"} 1`,
 		`graphd_interrupts_raised_total{graph="refund",reason="approval"} 1`,
 		`graphd_interrupts_resolved_total{graph="refund",state="answered"} 1`,
+		`graphd_interrupt_wait_seconds_bucket{graph="refund",outcome="answered",le="81"} 0`,
+		`graphd_interrupt_wait_seconds_sum{graph="refund",outcome="answered"} 90`,
 		"graphd_followers 0",
 		"graphd_followers_slow_total 1",
 		"graphd_threads_poisoned 2",
@@ -179,6 +182,7 @@ func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 		m.NodeEnded("graph0", fmt.Sprint("node", i), telemetry.OutcomeDone, time.Millisecond)
 		m.InterruptRaised(name, fmt.Sprint("reason", i))
 		m.InterruptResolved(name, "answered")
+		m.InterruptEnded(name, "answered", time.Second)
 		m.RunEnded(name, "failed", time.Second)
 	}
 	page := scrapeMetrics(t, m)

@@ -3,6 +3,7 @@ package transport
 import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -53,15 +54,16 @@ type encodedChangeKey struct {
 	change   *checkpoint.Interrupt
 	isGone   bool
 	isListed bool // in InterruptChange.changes
+	allowed  runtime.QuestionActions
 }
 
-// encodeChange encodes a change once for all watches.
-func (w *interruptWatch) encodeChange(in *checkpoint.Interrupt, isGone bool) (*flow.EncodedMessage, error) {
-	key := encodedChangeKey{change: in, isGone: isGone, isListed: w.maxChanges > 0}
+// encodeChange encodes a change once for all watches whose callers may do the same with it.
+func (w *interruptWatch) encodeChange(in *checkpoint.Interrupt, isGone bool, allowed runtime.QuestionActions) (*flow.EncodedMessage, error) {
+	key := encodedChangeKey{change: in, isGone: isGone, isListed: w.maxChanges > 0, allowed: allowed}
 	if m := w.encoded.FindMessage(key); m != nil {
 		return m, nil
 	}
-	m, err := w.encodeAlone(in, isGone)
+	m, err := w.encodeAlone(in, isGone, allowed)
 	if err == nil {
 		w.encoded.AddMessage(key, m)
 	}
@@ -69,8 +71,9 @@ func (w *interruptWatch) encodeChange(in *checkpoint.Interrupt, isGone bool) (*f
 }
 
 // encodeAlone encodes an interrupt that no other watch has.
-func (w *interruptWatch) encodeAlone(in *checkpoint.Interrupt, isGone bool) (*flow.EncodedMessage, error) {
+func (w *interruptWatch) encodeAlone(in *checkpoint.Interrupt, isGone bool, allowed runtime.QuestionActions) (*flow.EncodedMessage, error) {
 	m := &graphdv1.InterruptChange{Interrupt: wire.InterruptToProto(*in), Gone: isGone}
+	m.Interrupt.Allowed = wire.ActionsToProto(allowed)
 	if w.maxChanges > 0 {
 		m = &graphdv1.InterruptChange{Changes: []*graphdv1.InterruptChange{m}}
 	}

@@ -44,7 +44,9 @@ type fakeEngine struct {
 	log        []checkpoint.Event
 	logGrown   chan struct{} // closed when the log grows
 	isShared   bool          // others follow the thread too
-	stateReads int           // number of states that were read for events
+	questions  runtime.QuestionStatistics
+	answers    runtime.AnswerStatistics
+	stateReads int // number of states that were read for events
 }
 
 func newFakeEngine() *fakeEngine {
@@ -255,6 +257,18 @@ func (e *fakeEngine) LatestInterruptChange(context.Context) (latest uint64, err 
 	return latest, e.err
 }
 
+// ReadQuestionStatistics returns e.questions.
+func (e *fakeEngine) ReadQuestionStatistics(q runtime.StatisticsQuery) runtime.QuestionStatistics {
+	_ = e.recordRequest(q)
+	return e.questions
+}
+
+// ReadAnswerStatistics returns e.answers.
+func (e *fakeEngine) ReadAnswerStatistics(owner, graph, node string) runtime.AnswerStatistics {
+	_ = e.recordRequest([3]string{owner, graph, node})
+	return e.answers
+}
+
 // CountInterrupts counts e.interrupts.
 func (e *fakeEngine) CountInterrupts(_ context.Context, _ string, tags []string) ([]int, error) {
 	e.mu.Lock()
@@ -301,6 +315,14 @@ func (e *fakeEngine) Interrupt(_ context.Context, thread, id string) (checkpoint
 
 func (e *fakeEngine) UpdateInterrupt(_ context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
 	return e.changeInterrupt(c)
+}
+
+// AllowedActions lets a caller named ana answer what is open.
+func (e *fakeEngine) AllowedActions(q *checkpoint.Interrupt, by runtime.Actor, _ bool) runtime.QuestionActions {
+	if by.Name == "ana" && q.State == checkpoint.InterruptOpen {
+		return runtime.ActionAnswer | runtime.ActionComment
+	}
+	return 0
 }
 
 func (e *fakeEngine) ClaimInterrupt(_ context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error) {

@@ -49,8 +49,13 @@ func (s *interruptService) ListInterrupts(
 	}
 	resp.NextPageToken = next
 	cut := listing.NewPageBudget(s.maxMessageBytes)
+	var allowed *actionReader
+	if req.GetWithAllowed() {
+		allowed = s.newActionReader(ctx)
+	}
 	for i := range found {
 		out := wire.InterruptToProto(found[i])
+		out.Allowed = wire.ActionsToProto(allowed.readActions(&found[i], false))
 		if !cut.TryAdd(out) {
 			resp.NextPageToken, err = s.tokens.EncodeToken(list, f.Query.PositionOf(&found[i-1]))
 			break
@@ -108,7 +113,7 @@ func (s *interruptService) GetInterrupt(
 	if err != nil {
 		return nil, err
 	}
-	return wire.InterruptToProto(found), nil
+	return s.showInterrupt(ctx, &found)
 }
 
 // UpdateInterrupt extends or assigns an open interrupt. Errors: those of
@@ -127,5 +132,5 @@ func (s *interruptService) UpdateInterrupt(
 	if err != nil {
 		return nil, err
 	}
-	return wire.InterruptToProto(changed), nil
+	return s.showInterrupt(ctx, &changed)
 }

@@ -31,6 +31,7 @@ type interruptWatch struct {
 	isResumed  bool
 	startsNow  bool // without the interrupts that are open
 	maxChanges int  // in one message, 0 = one, in the fields of the message itself
+	hasActions bool // with what the caller may do
 	sender     *stream.Sender
 	memory     *runtime.CallMemory // for interrupts that were read and are not sent
 }
@@ -46,7 +47,7 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	w := &interruptWatch{
 		interruptService: s, filter: listing.ParseInterruptFilter(v, "filter", req.GetFilter(), "", interceptor.ActorOf(ctx)),
 		tokenScope: digestList(ctx, "inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "", startsNow: req.GetStartNow(),
-		maxChanges: int(min(req.GetMaxChanges(), maxBatchChanges)),
+		maxChanges: int(min(req.GetMaxChanges(), maxBatchChanges)), hasActions: req.GetWithAllowed(),
 	}
 	if w.maxChanges < 0 {
 		v.AddViolation("max_changes", "%d is negative; 0 means a message for each change", w.maxChanges)
@@ -179,7 +180,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 // sendOpenPage sends interrupts until the client does not take a message soon. A stream
 // that breaks before all are sent has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
-	filter, now := w.newItemFilter(ctx), w.engine.CurrentTime()
+	filter, allowed, now := w.newItemFilter(ctx), w.newActions(ctx), w.engine.CurrentTime()
 	for len(open) > 0 {
 		b := changeBatch{limit: w.maxChanges}
 		looked := 0
@@ -188,7 +189,7 @@ func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.Interru
 			if !filter.Shows(in.Graph, in.Thread) || !w.filter.Matches(in, now) {
 				continue
 			}
-			m, err := w.encodeAlone(in, false)
+			m, err := w.encodeAlone(in, false, allowed.readActions(in, false))
 			if err != nil {
 				return err
 			}
@@ -207,6 +208,15 @@ func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.Interru
 // are decided by the policy of then.
 func (w *interruptWatch) newItemFilter(ctx context.Context) *permission.ItemFilter {
 	return w.access.NewItemFilter(ctx, graphdv1.InterruptService_WatchInterrupts_FullMethodName)
+}
+
+// newActions makes the reader of what the caller may do with the interrupts that are sent next, nil
+// when the client does not want to know.
+func (w *interruptWatch) newActions(ctx context.Context) *actionReader {
+	if !w.hasActions {
+		return nil
+	}
+	return w.newActionReader(ctx)
 }
 
 // probeStore reads one interrupt, so that a replaced store returns its error. Such
@@ -241,7 +251,7 @@ func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQue
 
 // sendChanges sends changes, until the client does not take a message soon.
 func (w *interruptWatch) sendChanges(ctx context.Context, changed []*checkpoint.Interrupt) error {
-	filter, now := w.newItemFilter(ctx), w.engine.CurrentTime()
+	filter, allowed, now := w.newItemFilter(ctx), w.newActions(ctx), w.engine.CurrentTime()
 	for len(changed) > 0 {
 		b := changeBatch{limit: w.maxChanges}
 		looked := 0
@@ -251,7 +261,7 @@ func (w *interruptWatch) sendChanges(ctx context.Context, changed []*checkpoint.
 			if !filter.Shows(in.Graph, in.Thread) || !isSelected && !w.filter.MayHaveMatched(in) {
 				continue
 			}
-			m, err := w.encodeChange(in, !isSelected)
+			m, err := w.encodeChange(in, !isSelected, allowed.readActions(in, false))
 			if err != nil {
 				return err
 			}

@@ -70,10 +70,18 @@ type Interrupts interface {
 	LatestInterruptChange(ctx context.Context) (uint64, error)
 	// CountInterrupts returns how many open interrupts of a tenant have each of some tags.
 	CountInterrupts(ctx context.Context, owner string, tags []string) ([]int, error)
+	// ReadQuestionStatistics returns what became of the questions of a tenant.
+	ReadQuestionStatistics(q runtime.StatisticsQuery) runtime.QuestionStatistics
+	// ReadAnswerStatistics returns how the questions of a node were answered. The graph is as
+	// clients know it.
+	ReadAnswerStatistics(owner, graphName, node string) runtime.AnswerStatistics
 	// CurrentTime returns the time by which claims end: that of the store, as far as it is known.
 	CurrentTime() time.Time
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
+	// AllowedActions returns what a caller may do with a question, whatever its roles.
+	// isContributor says that the caller has edited the state since the run began.
+	AllowedActions(q *checkpoint.Interrupt, by runtime.Actor, isContributor bool) runtime.QuestionActions
 	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)
 	ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error)
 	CheckResponses(ctx context.Context, req runtime.ResumeRequest) ([]runtime.CheckedResponse, error)

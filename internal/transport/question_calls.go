@@ -23,7 +23,7 @@ func (s *interruptService) ClaimInterrupt(ctx context.Context, req *graphdv1.Cla
 	if err != nil {
 		return nil, err
 	}
-	return wire.InterruptToProto(claimed), nil
+	return s.showInterrupt(ctx, &claimed)
 }
 
 // ReleaseInterrupt gives up the claim of the caller. Errors: those of Validator.Err, and
@@ -40,7 +40,7 @@ func (s *interruptService) ReleaseInterrupt(ctx context.Context, req *graphdv1.R
 	if err != nil {
 		return nil, err
 	}
-	return wire.InterruptToProto(released), nil
+	return s.showInterrupt(ctx, &released)
 }
 
 // CheckResponses checks answers without storing them. Errors: those of Validator.Err, and
@@ -91,7 +91,7 @@ func (s *interruptService) DelegateInterrupt(ctx context.Context, req *graphdv1.
 	if err != nil {
 		return nil, err
 	}
-	return wire.InterruptToProto(delegated), nil
+	return s.showInterrupt(ctx, &delegated)
 }
 
 // RetractResponse takes the answer or the vote of the caller back. Errors: those of
@@ -108,7 +108,7 @@ func (s *interruptService) RetractResponse(ctx context.Context, req *graphdv1.Re
 	if err != nil {
 		return nil, err
 	}
-	return wire.InterruptToProto(reopened), nil
+	return s.showInterrupt(ctx, &reopened)
 }
 
 // CommentInterrupt adds a comment to the trail of an open question. Errors: those of

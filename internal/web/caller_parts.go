@@ -19,9 +19,9 @@ type CallerParts struct {
 	GroupsHeader string
 }
 
-// handOn adds the parts of a request to the metadata of its call. Each is cut beyond its bound,
-// and refused then.
-func (p *CallerParts) handOn(r *http.Request, to metadata.MD) {
+// appendMetadata adds the parts of a request to the metadata of its call. Each is cut beyond its
+// bound, and the server refuses it then.
+func (p *CallerParts) appendMetadata(to metadata.MD, r *http.Request) {
 	if p.SessionCookie != "" {
 		room := identity.MaxSessionBytes
 		for _, cookie := range r.CookiesNamed(p.SessionCookie) {

@@ -18,55 +18,77 @@ type connections struct {
 	listener        *Listener
 	maxMessageBytes int
 
-	mu       sync.Mutex
-	byClient map[string]*connection // by the address of the client
+	mu   sync.Mutex
+	open map[net.Conn]*connection
 }
 
-// connection is an HTTP connection that is open.
+// connection is an HTTP connection. Its requests have it in their context, because an address may
+// be that of another client before the last request of the first one has ended.
 type connection struct {
 	address net.Addr
-	calls   *grpc.ClientConn // nil = none was made yet
+
+	mu       sync.Mutex
+	calls    *grpc.ClientConn // nil = none was made yet
+	isClosed bool
 }
+
+type connectionKey struct{}
 
 // errConnectionClosed tells that a browser has left before its call began.
 var errConnectionClosed = errors.New("the HTTP connection is closed")
 
+// addConnection adds an HTTP connection to the context of its requests, see
+// http.Server.ConnContext.
+func (c *connections) addConnection(ctx context.Context, conn net.Conn) context.Context {
+	added := &connection{address: conn.RemoteAddr()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[conn] = added
+	return context.WithValue(ctx, connectionKey{}, added)
+}
+
 // trackState follows what happens to HTTP connections, see http.Server.ConnState.
 func (c *connections) trackState(conn net.Conn, state http.ConnState) {
 	switch state {
-	case http.StateNew:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.byClient[conn.RemoteAddr().String()] = &connection{address: conn.RemoteAddr()}
 	case http.StateClosed, http.StateHijacked:
-		if calls := c.removeClient(conn.RemoteAddr().String()); calls != nil {
-			_ = calls.Close() // the only error is that it is closed
+		if closed := c.removeConnection(conn); closed != nil {
+			closed.close()
 		}
-	case http.StateActive, http.StateIdle:
+	case http.StateNew, http.StateActive, http.StateIdle:
 	}
 }
 
-func (c *connections) removeClient(client string) *grpc.ClientConn {
+func (c *connections) removeConnection(conn net.Conn) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.byClient[client]
-	delete(c.byClient, client)
-	if known == nil {
-		return nil
-	}
-	return known.calls
+	known := c.open[conn]
+	delete(c.open, conn)
+	return known
 }
 
-// callsOf returns the gRPC connection for the calls of a request. The error is
-// errConnectionClosed.
-func (c *connections) callsOf(r *http.Request) (grpc.ClientConnInterface, error) {
+// close ends the calls of a connection.
+func (c *connection) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.byClient[r.RemoteAddr]
-	if known == nil {
+	c.isClosed = true
+	if c.calls != nil {
+		_ = c.calls.Close() // the only error is that it is closed
+	}
+}
+
+// openConnection returns the gRPC connection for the calls of a request, and makes it before the
+// first one. The error is errConnectionClosed.
+func (c *connections) openConnection(r *http.Request) (grpc.ClientConnInterface, error) {
+	known, ok := r.Context().Value(connectionKey{}).(*connection)
+	if !ok {
 		return nil, errConnectionClosed
 	}
-	if known.calls != nil {
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	switch {
+	case known.isClosed:
+		return nil, errConnectionClosed
+	case known.calls != nil:
 		return known.calls, nil
 	}
 	from := browser{address: known.address, tls: r.TLS}

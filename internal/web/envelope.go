@@ -19,7 +19,7 @@ const (
 // openEnvelope returns the one message of a request.
 func openEnvelope(body []byte) ([]byte, error) {
 	bad := func(is string) error {
-		return newStatus(codes.InvalidArgument, reasonInvalidField, is+": want one envelope, five bytes and a message", nil)
+		return newError(codes.InvalidArgument, reasonInvalidField, is+": want one envelope, five bytes and a message", nil)
 	}
 	switch {
 	case len(body) < envelopeHeadBytes:

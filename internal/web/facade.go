@@ -7,16 +7,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -29,11 +26,11 @@ type Options struct {
 	Services []protoreflect.ServiceDescriptor
 	// Listener is what the gRPC server accepts connections from.
 	Listener *Listener
-	// MaxMessageBytes bounds a request and an answer, MaxIncoming all requests that arrive or are
-	// decoded. A request waits RequestPatience for its part of them.
+	// MaxMessageBytes bounds a request and an answer, MaxIncoming the memory of all requests that
+	// have not been answered, and MaxUnread all answers that browsers have not read.
 	MaxMessageBytes int
 	MaxIncoming     int
-	RequestPatience time.Duration
+	MaxUnread       int
 	// StallTimeout is how long a browser may take no message of a stream.
 	StallTimeout time.Duration
 	// Callers say which parts of a request name its caller, besides its token.
@@ -46,7 +43,8 @@ type Options struct {
 type Facade struct {
 	opts     Options
 	methods  map[string]*method // by path
-	incoming *semaphore.Weighted
+	incoming memory
+	unread   memory
 	conns    *connections
 }
 
@@ -60,8 +58,8 @@ type method struct {
 // New makes a Facade. The error names a message whose type the process does not have.
 func New(o Options) (*Facade, error) {
 	f := &Facade{
-		opts: o, methods: map[string]*method{}, incoming: semaphore.NewWeighted(int64(o.MaxIncoming)),
-		conns: &connections{listener: o.Listener, maxMessageBytes: o.MaxMessageBytes, byClient: map[string]*connection{}},
+		opts: o, methods: map[string]*method{}, incoming: memory{most: int64(o.MaxIncoming)}, unread: memory{most: int64(o.MaxUnread)},
+		conns: &connections{listener: o.Listener, maxMessageBytes: o.MaxMessageBytes, open: map[net.Conn]*connection{}},
 	}
 	for _, s := range o.Services {
 		for i := range s.Methods().Len() {
@@ -81,6 +79,11 @@ func New(o Options) (*Facade, error) {
 		}
 	}
 	return f, nil
+}
+
+// AddConnection must be told of HTTP connections, as http.Server.ConnContext.
+func (f *Facade) AddConnection(ctx context.Context, conn net.Conn) context.Context {
+	return f.conns.addConnection(ctx, conn)
 }
 
 // TrackState must be told of the states of HTTP connections, as http.Server.ConnState.
@@ -106,29 +109,24 @@ func (f *Facade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *Facade) serveCall(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store") // it is for this caller
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	m := f.methods[r.URL.Path]
 	if m == nil {
-		writeError(w, newStatus(codes.Unimplemented, reasonNoMethod, "there is no such method that HTTP can call", nil))
+		refuseMethod(w, r)
 		return
 	}
 	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		w.WriteHeader(http.StatusMethodNotAllowed)
+		refuseVerb(w, r)
 		return
 	}
 	codec := findCodec(r, m.isStream)
 	if codec == nil {
-		var accepted []string
-		for _, c := range messageCodecs() {
-			accepted = append(accepted, c.contentType(m.isStream))
-		}
-		w.Header().Set("Accept-Post", strings.Join(accepted, ", "))
-		w.WriteHeader(http.StatusUnsupportedMediaType)
+		refuseContentType(w, r, m.isStream)
 		return
 	}
 	c := &call{method: m, codec: codec, w: w, r: r}
-	out := http.NewResponseController(w)
-	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the next response of the connection has its own
+	c.endDeadline() // that of the server is for answers that it has at hand
 	if m.isStream {
 		f.serveStream(c)
 		return
@@ -151,12 +149,14 @@ func (f *Facade) serveUnary(c *call) {
 		return
 	}
 	defer cancel()
-	in, err := f.readRequest(c)
+	held := reserved{of: &f.incoming}
+	defer held.release()
+	in, err := f.readRequest(c, &held)
 	if err != nil {
 		writeError(c.w, err)
 		return
 	}
-	conn, err := f.conns.callsOf(c.r)
+	conn, err := f.conns.openConnection(c.r)
 	if err != nil {
 		writeError(c.w, err)
 		return
@@ -164,6 +164,7 @@ func (f *Facade) serveUnary(c *call) {
 	out := c.method.out.New().Interface()
 	var head, tail metadata.MD
 	err = conn.Invoke(ctx, c.method.path, in, out, grpc.Header(&head), grpc.Trailer(&tail))
+	held.release()
 	copyHeaders(c.w.Header(), "", head)
 	copyHeaders(c.w.Header(), "Trailer-", tail)
 	if err != nil {
@@ -173,6 +174,12 @@ func (f *Facade) serveUnary(c *call) {
 	text, err := c.codec.appendTo(nil, out)
 	if err != nil {
 		writeError(c.w, err)
+		return
+	}
+	unread := reserved{of: &f.unread}
+	defer unread.release()
+	if !unread.grow(int64(len(text))) {
+		writeError(c.w, newUnreadError())
 		return
 	}
 	c.w.Header().Set("Content-Type", c.codec.unaryType)
@@ -199,24 +206,10 @@ func (f *Facade) serveStream(c *call) {
 // relayStream makes the call of a stream and writes its messages. The error is io.EOF after the
 // last one.
 func (f *Facade) relayStream(ctx context.Context, c *call) error {
-	in, err := f.readRequest(c)
-	if err != nil {
-		return err
-	}
-	conn, err := f.conns.callsOf(c.r)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a stream that is not read to its end
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, c.method.path)
+	stream, err := f.beginStream(ctx, c)
 	if err != nil {
-		return err
-	}
-	if err := stream.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, RecvMsg has the error
-		return err
-	}
-	if err := stream.CloseSend(); err != nil {
 		return err
 	}
 	head, err := stream.Header()
@@ -224,131 +217,52 @@ func (f *Facade) relayStream(ctx context.Context, c *call) error {
 		return err
 	}
 	c.beginResponse(head)
-	out := c.method.out.New().Interface()
-	for buffer := []byte(nil); ; {
-		proto.Reset(out)
-		if err := stream.RecvMsg(out); err != nil {
+	for {
+		if err := f.relayMessage(c, stream); err != nil {
 			return err
 		}
-		if buffer, err = appendMessage(buffer[:0], c.codec, out); err != nil {
-			return err
-		}
-		if !c.writePart(buffer, f.opts.StallTimeout) {
-			return context.Canceled
-		}
 	}
 }
 
-// beginResponse writes the head of a stream's response, once.
-func (c *call) beginResponse(head metadata.MD) {
-	if c.w.Header().Get("Content-Type") != "" {
-		return
-	}
-	copyHeaders(c.w.Header(), "", head)
-	c.w.Header().Set("Content-Type", c.codec.streamType)
-	c.w.Header().Set("X-Accel-Buffering", "no") // a proxy passes each message on at once
-	c.w.WriteHeader(http.StatusOK)
-}
-
-// writePart writes a part of a response at once. It reports whether the browser has taken it.
-func (c *call) writePart(part []byte, within time.Duration) bool {
-	out := http.NewResponseController(c.w)
-	if err := out.SetWriteDeadline(time.Now().Add(within)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return false
-	}
-	if _, err := c.w.Write(part); err != nil {
-		return false
-	}
-	err := out.Flush()
-	return err == nil || errors.Is(err, http.ErrNotSupported)
-}
-
-// writeError answers a unary request with an error.
-func writeError(w http.ResponseWriter, err error) {
-	shown, code := newConnectError(toStatus(err))
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write(shown.encodeJSON()) // the browser has left
-}
-
-// readRequest reads and decodes the message of a request.
-func (f *Facade) readRequest(c *call) (proto.Message, error) {
-	encodings := c.r.Header.Get("Content-Encoding")
-	if c.method.isStream {
-		encodings = c.r.Header.Get("Connect-Content-Encoding")
-	}
-	if encodings != "" && encodings != "identity" {
-		return nil, newStatus(codes.Unimplemented, reasonInvalidField, "the request is compressed: want identity", nil)
-	}
-	most := int64(f.opts.MaxMessageBytes) + headroomBytes
-	if c.r.ContentLength > most {
-		return nil, newTooLarge(most)
-	}
-	size := most
-	if c.r.ContentLength >= 0 {
-		size = c.r.ContentLength
-	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), f.opts.RequestPatience)
-	defer cancel()
-	if f.incoming.Acquire(ctx, size) != nil {
-		return nil, newStatus(codes.ResourceExhausted, reasonTooManyRequests, "the server reads too many requests: try again", nil)
-	}
-	defer f.incoming.Release(size)
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, newTooLarge(most)
-	}
+// beginStream makes the call of a stream, whose request it reads.
+func (f *Facade) beginStream(ctx context.Context, c *call) (grpc.ClientStream, error) {
+	held := reserved{of: &f.incoming}
+	defer held.release()
+	in, err := f.readRequest(c, &held)
 	if err != nil {
-		return nil, newStatus(codes.InvalidArgument, reasonInvalidField, "the request ended before its body", nil)
+		return nil, err
 	}
-	if c.method.isStream {
-		if body, err = openEnvelope(body); err != nil {
-			return nil, err
-		}
+	conn, err := f.conns.openConnection(c.r)
+	if err != nil {
+		return nil, err
 	}
-	in := c.method.in.New().Interface()
-	return in, c.codec.unmarshal(body, in)
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, c.method.path)
+	if err != nil {
+		return nil, err
+	}
+	if err := stream.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // after io.EOF, RecvMsg has the error
+		return nil, err
+	}
+	return stream, stream.CloseSend()
 }
 
-func newTooLarge(most int64) error {
-	return newStatus(codes.InvalidArgument, reasonTooLarge, fmt.Sprintf("the request has more than %d bytes", most), nil)
-}
-
-// maxTimeoutDigits bounds Connect-Timeout-Ms, as the protocol says.
-const maxTimeoutDigits = 10
-
-// callContext returns the context of a call: its headers, and how long it may take. The context is
-// that of the request when there is an error.
-func (f *Facade) callContext(r *http.Request) (context.Context, context.CancelFunc, error) {
-	ctx := r.Context()
-	forwarded := metadata.MD{}
-	for _, header := range []string{"Authorization", "Graphd-Tenant", "X-Request-Id", "Traceparent", "Tracestate"} {
-		forwarded.Append(header, r.Header.Values(header)...)
+// relayMessage writes the next message of a stream. The error is io.EOF after the last one.
+func (f *Facade) relayMessage(c *call, stream grpc.ClientStream) error {
+	out := c.method.out.New().Interface()
+	if err := stream.RecvMsg(out); err != nil {
+		return err
 	}
-	f.opts.Callers.handOn(r, forwarded)
-	ctx = metadata.NewOutgoingContext(ctx, forwarded)
-	given := r.Header.Get("Connect-Timeout-Ms")
-	if given == "" {
-		ctx, cancel := context.WithCancel(ctx)
-		return ctx, cancel, nil
+	text, err := appendMessage(nil, c.codec, out)
+	if err != nil {
+		return err
 	}
-	n, err := strconv.ParseUint(given, 10, 63)
-	if err != nil || len(given) > maxTimeoutDigits {
-		return r.Context(), nil, newStatus(codes.InvalidArgument, reasonInvalidField,
-			"the header Connect-Timeout-Ms is no number of milliseconds: want at most 10 digits", map[string]string{"field": "Connect-Timeout-Ms"})
+	unread := reserved{of: &f.unread}
+	defer unread.release()
+	if !unread.grow(int64(len(text))) {
+		return newUnreadError()
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(n)*time.Millisecond)
-	return ctx, cancel, nil
-}
-
-// copyHeaders adds metadata of the server to the headers of a response.
-func copyHeaders(to http.Header, prefix string, from metadata.MD) {
-	for key, values := range from {
-		if key == "content-type" || strings.HasPrefix(key, "grpc-") || strings.HasSuffix(key, "-bin") {
-			continue
-		}
-		for _, value := range values {
-			to.Add(prefix+http.CanonicalHeaderKey(key), value)
-		}
+	if !c.writePart(text, f.opts.StallTimeout) {
+		return context.Canceled
 	}
+	return nil
 }

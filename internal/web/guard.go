@@ -46,8 +46,8 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.isOwnHost(r.Host) {
 			// The name of an attacker's site may lead to this server, and its page is of one origin with it then.
-			writeError(w, newStatus(codes.PermissionDenied, reasonForbidden,
-				"the server has no such host: an operator can give it with --http-host", map[string]string{"field": "Host"}))
+			writeError(w, newError(codes.PermissionDenied, reasonForbidden,
+				fmt.Sprintf("the server has no name %.100q: an operator can give it with --http-host", r.Host), map[string]string{"field": "Host"}))
 			return
 		}
 		origin := r.Header.Get("Origin")
@@ -59,7 +59,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 			}
 		}
 		if err := g.sites.Check(r); err != nil {
-			writeError(w, newStatus(codes.PermissionDenied, reasonForbidden,
+			writeError(w, newError(codes.PermissionDenied, reasonForbidden,
 				"pages of another site may not call: an operator can allow it with --http-origin", map[string]string{"field": "Origin"}))
 			return
 		}
@@ -94,9 +94,8 @@ func allowOrigin(to http.Header, origin string) {
 	to.Set("Access-Control-Allow-Origin", origin)
 	to.Add("Vary", "Origin")
 	to.Set("Access-Control-Allow-Methods", http.MethodPost)
-	to.Set("Access-Control-Allow-Headers",
-		"Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Graphd-Tenant, X-Request-Id, X-User-Agent")
-	to.Set("Access-Control-Expose-Headers", "Graphd-Thread-Id, Graphd-Run-Id, X-Request-Id")
+	to.Set("Access-Control-Allow-Headers", strings.Join(slices.Concat(callHeaders(), protocolHeaders()), ", "))
+	to.Set("Access-Control-Expose-Headers", strings.Join(shownHeaders(), ", "))
 	to.Set("Access-Control-Max-Age", "7200")
 }
 

@@ -9,12 +9,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // messageCodec is an encoding of messages.
 type messageCodec struct {
 	unaryType  string // content type of a unary request and its answer
 	streamType string
+	estimate   func([]byte, protoreflect.MessageDescriptor) int64 // of the memory of a message, at most
 	unmarshal  func([]byte, proto.Message) error
 	appendTo   func([]byte, proto.Message) ([]byte, error)
 }
@@ -25,8 +27,8 @@ const streamTypes = "application/connect+"
 // messageCodecs are the encodings that a client may choose.
 func messageCodecs() []*messageCodec {
 	return []*messageCodec{
-		{"application/json", "application/connect+json", decodeJSON, protojson.MarshalOptions{}.MarshalAppend},
-		{"application/proto", "application/connect+proto", decodeProto, proto.MarshalOptions{}.MarshalAppend},
+		{"application/json", "application/connect+json", estimateJSON, decodeJSON, protojson.MarshalOptions{}.MarshalAppend},
+		{"application/proto", "application/connect+proto", estimateProto, decodeProto, proto.MarshalOptions{}.MarshalAppend},
 	}
 }
 
@@ -73,10 +75,10 @@ func decodeJSON(text []byte, into proto.Message) error {
 		place = fmt.Sprintf(", line %s, column %s", m[1], m[2])
 	}
 	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
-		return newStatus(codes.InvalidArgument, reasonInvalidField,
+		return newError(codes.InvalidArgument, reasonInvalidField,
 			fmt.Sprintf("%s has no field %q%s: want the names of the proto in lowerCamelCase", name, m[1], place), map[string]string{"field": m[1]})
 	}
-	return newStatus(codes.InvalidArgument, reasonInvalidField,
+	return newError(codes.InvalidArgument, reasonInvalidField,
 		fmt.Sprintf("the request is no %s in JSON%s: want the JSON form of protobuf, https://protobuf.dev/programming-guides/json", name, place), nil)
 }
 
@@ -84,6 +86,6 @@ func decodeProto(text []byte, into proto.Message) error {
 	if proto.Unmarshal(text, into) == nil {
 		return nil
 	}
-	return newStatus(codes.InvalidArgument, reasonInvalidField,
+	return newError(codes.InvalidArgument, reasonInvalidField,
 		fmt.Sprintf("the message can't be decoded: want a %s in the encoding of protobuf, with texts in UTF-8", into.ProtoReflect().Descriptor().FullName()), nil)
 }

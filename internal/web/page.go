@@ -70,7 +70,7 @@ func newPageFile(name string, content []byte) (*pageFile, error) {
 }
 
 // pagePolicy lets the page load its own files and call its own server, and nothing else.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+const pagePolicy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 // ServeHTTP serves a file. Every address that is none is one that the page shows.
@@ -88,7 +88,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	file := p.files[name]
 	switch {
-	case file == nil && strings.HasPrefix(name, assetsFolder):
+	case file == nil && (strings.HasPrefix(name, assetsFolder) || strings.HasPrefix(name, "/")): // the path //HOST is that of another site in a link
 		http.NotFound(w, r)
 		return
 	case file == nil:
@@ -96,7 +96,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Cache-Control", "no-cache") // the browser asks whether it has changed
 	header.Set("ETag", file.etag)
-	header.Set("Vary", "Accept-Encoding")
+	header.Add("Vary", "Accept-Encoding") // besides what the guard has said
 	if r.Header.Get("If-None-Match") == file.etag {
 		w.WriteHeader(http.StatusNotModified)
 		return

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -46,6 +47,7 @@ func TestPageServesItsFilesAndItsAddresses(t *testing.T) {
 		"/threads/../../etc":    {200, "text/html", "index"},
 		"/assets/page.js":       {200, "text/javascript", "let a"},
 		"/assets/../index.html": {404, "text/plain", ""},
+		"//evil.example/x":      {404, "text/plain", ""},
 		"/assets/other.js":      {404, "text/plain", ""},
 	} {
 		res := getPage(t, p, http.MethodGet, path)
@@ -64,11 +66,26 @@ func TestPageServesItsFilesAndItsAddresses(t *testing.T) {
 	}
 }
 
+func TestPageRunsItsOwnScriptsAndNoOthers(t *testing.T) {
+	p := newPage(t, fstest.MapFS{"index.html": {}})
+	res := getPage(t, p, http.MethodGet, "/")
+	require.NoError(t, res.Body.Close())
+	policy := strings.Split(res.Header.Get("Content-Security-Policy"), "; ")
+	require.Subset(t, policy, []string{"default-src 'none'", "script-src 'self'", "worker-src 'self'", "connect-src 'self'"})
+	require.NotContains(t, strings.Join(policy, " "), "unsafe")
+	require.NotContains(t, strings.Join(policy, " "), "blob:")
+}
+
 func TestPageIsSentOnceAndPacked(t *testing.T) {
 	p := newPage(t, fstest.MapFS{"index.html": {Data: []byte(strings.Repeat("text ", 1000))}})
 	plain := getPage(t, p, http.MethodGet, "/")
 	require.NoError(t, plain.Body.Close())
 	packed := getPage(t, p, http.MethodGet, "/", "Accept-Encoding", "gzip, br")
+	unpacked, err := gzip.NewReader(packed.Body)
+	require.NoError(t, err)
+	text, err := io.ReadAll(unpacked)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("text ", 1000), string(text))
 	require.NoError(t, packed.Body.Close())
 	require.Equal(t, "gzip", packed.Header.Get("Content-Encoding"))
 	require.Less(t, packed.ContentLength, plain.ContentLength/10)
@@ -88,4 +105,16 @@ func TestPageIsSentOnceAndPacked(t *testing.T) {
 func TestPageWithoutIndexIsRefused(t *testing.T) {
 	_, err := web.NewPage(fstest.MapFS{"assets/page.js": {}})
 	require.ErrorContains(t, err, "index.html")
+}
+
+// What the guard says of a response is kept: a cache would give one site what is for another.
+func TestFilesVaryByTheirSite(t *testing.T) {
+	guard, err := web.NewGuard(nil, []string{"https://app.example.com"})
+	require.NoError(t, err)
+	p := newPage(t, fstest.MapFS{"index.html": {Data: []byte("x")}})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+	r.Header.Set("Origin", "https://app.example.com")
+	w := httptest.NewRecorder()
+	guard.Protect(p).ServeHTTP(w, r)
+	require.Equal(t, []string{"Origin", "Accept-Encoding"}, w.Header().Values("Vary"))
 }

@@ -24,8 +24,8 @@ const (
 	reasonNoMethod        = "METHOD_NOT_FOUND"
 )
 
-// newStatus returns an error with a reason, as the server gives errors.
-func newStatus(code codes.Code, reason, message string, metadata map[string]string) error {
+// newError returns an error with a reason, as the server gives errors.
+func newError(code codes.Code, reason, message string, metadata map[string]string) error {
 	st, err := status.New(code, message).WithDetails(
 		protoadapt.MessageV1Of(&errdetails.ErrorInfo{Reason: reason, Domain: reasonDomain, Metadata: metadata}))
 	if err != nil {

@@ -28,6 +28,10 @@ import (
 const (
 	checkPath = "/grpc.health.v1.Health/Check"
 	watchPath = "/grpc.health.v1.Health/Watch"
+	listPath  = "/grpc.health.v1.Health/List"
+
+	patience = time.Minute
+	tick     = 5 * time.Millisecond
 )
 
 // service is a small service with a unary method and a stream.
@@ -36,6 +40,7 @@ type service struct {
 
 	addresses chan string   // of those who call
 	parts     chan []string // of calls: session, users, groups
+	more      chan struct{} // has a value for each further message of a stream
 	left      chan struct{} // closed when a stream has ended
 }
 
@@ -63,6 +68,13 @@ func (s *service) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*h
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 
+// largeAnswer is the size of the answer of List.
+const largeAnswer = 7 << 20
+
+func (*service) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
+	return &healthpb.HealthListResponse{Statuses: map[string]*healthpb.HealthCheckResponse{strings.Repeat("a", largeAnswer): {}}}, nil
+}
+
 func (s *service) Watch(_ *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	defer close(s.left)
 	for range 2 {
@@ -70,20 +82,35 @@ func (s *service) Watch(_ *healthpb.HealthCheckRequest, stream grpc.ServerStream
 			return err
 		}
 	}
-	<-stream.Context().Done()
-	return stream.Context().Err()
+	for {
+		select {
+		case <-s.more:
+			if err := stream.Send(&healthpb.HealthCheckResponse{}); err != nil {
+				return err
+			}
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+	}
 }
 
 type fixture struct {
 	*service
 
-	url string
+	url    string
+	client *http.Client
 }
 
 // start serves the service over HTTP.
 func start(t *testing.T, change func(*web.Options), protect func(http.Handler) http.Handler) *fixture {
 	t.Helper()
-	s := &service{addresses: make(chan string, 10), parts: make(chan []string, 1), left: make(chan struct{})}
+	return startAt(t, false, change, protect)
+}
+
+// startAt serves the service over HTTP, or over HTTPS and HTTP/2.
+func startAt(t *testing.T, isSecure bool, change func(*web.Options), protect func(http.Handler) http.Handler) *fixture {
+	t.Helper()
+	s := &service{addresses: make(chan string, 10), parts: make(chan []string, 1), more: make(chan struct{}), left: make(chan struct{})}
 	calls := web.NewListener()
 	server := grpc.NewServer()
 	healthpb.RegisterHealthServer(server, s)
@@ -91,7 +118,7 @@ func start(t *testing.T, change func(*web.Options), protect func(http.Handler) h
 	go func() { served <- server.Serve(calls) }()
 	o := web.Options{
 		Services: []protoreflect.ServiceDescriptor{healthpb.File_grpc_health_v1_health_proto.Services().Get(0)},
-		Listener: calls, MaxMessageBytes: 1 << 10, MaxIncoming: 1 << 20, RequestPatience: time.Minute, StallTimeout: time.Minute,
+		Listener: calls, MaxMessageBytes: 1 << 10, MaxIncoming: 1 << 20, MaxUnread: 1 << 20, StallTimeout: time.Minute,
 		OnPanic: func(p *contain.PanicError) { t.Error(p) },
 	}
 	if change != nil {
@@ -104,14 +131,19 @@ func start(t *testing.T, change func(*web.Options), protect func(http.Handler) h
 		handler = protect(facade)
 	}
 	at := httptest.NewUnstartedServer(handler)
-	at.Config.ConnState = facade.TrackState
-	at.Start()
+	at.Config.ConnContext, at.Config.ConnState = facade.AddConnection, facade.TrackState
+	at.Config.WriteTimeout, at.EnableHTTP2 = o.StallTimeout, true
+	if isSecure {
+		at.StartTLS()
+	} else {
+		at.Start()
+	}
 	t.Cleanup(func() {
 		at.Close()
 		server.Stop()
 		require.NoError(t, <-served)
 	})
-	return &fixture{service: s, url: at.URL}
+	return &fixture{service: s, url: at.URL, client: at.Client()}
 }
 
 // post makes a request and returns the status and the body of its response.
@@ -166,10 +198,10 @@ func TestRequestsThatAreNone(t *testing.T) {
 		status                  int
 		says                    string
 	}{
-		"a form":                  {checkPath, "application/x-www-form-urlencoded", "service=a", nil, http.StatusUnsupportedMediaType, ""},
-		"text":                    {checkPath, "text/plain", "{}", nil, http.StatusUnsupportedMediaType, ""},
-		"another charset":         {checkPath, "application/json; charset=latin1", "{}", nil, http.StatusUnsupportedMediaType, ""},
-		"a stream as unary":       {watchPath, jsonType, "{}", nil, http.StatusUnsupportedMediaType, ""},
+		"a form":                  {checkPath, "application/x-www-form-urlencoded", "service=a", nil, http.StatusUnsupportedMediaType, `is \"application/x-www-form-urlencoded\": want application/json or application/proto`},
+		"text":                    {checkPath, "text/plain", "{}", nil, http.StatusUnsupportedMediaType, "INVALID_FIELD"},
+		"another charset":         {checkPath, "application/json; charset=latin1", "{}", nil, http.StatusUnsupportedMediaType, "charset=latin1"},
+		"a stream as unary":       {watchPath, jsonType, "{}", nil, http.StatusUnsupportedMediaType, "want application/connect+json or application/connect+proto"},
 		"no method":               {"/grpc.health.v1.Health/Nothing", jsonType, "{}", nil, http.StatusNotImplemented, "METHOD_NOT_FOUND"},
 		"an unknown field":        {checkPath, jsonType, `{"service":"a","servise":"b"}`, nil, http.StatusBadRequest, `has no field \"servise\"`},
 		"no JSON":                 {checkPath, jsonType, "{", nil, http.StatusBadRequest, "is no grpc.health.v1.HealthCheckRequest in JSON"},
@@ -192,8 +224,9 @@ func TestRequestsThatAreNone(t *testing.T) {
 			require.Contains(t, body, c.says)
 		})
 	}
-	code, _, header := f.do(t, http.MethodGet, checkPath, "")
+	code, body, header := f.do(t, http.MethodGet, checkPath, "")
 	require.Equal(t, http.StatusMethodNotAllowed, code)
+	require.Contains(t, body, "the request is a GET: want a POST")
 	require.Equal(t, http.MethodPost, header.Get("Allow"))
 	require.Empty(t, f.addresses, "no call was made")
 }
@@ -206,6 +239,37 @@ func TestHeadersAndTimeouts(t *testing.T) {
 	code, body, _ = f.post(t, checkPath, "application/json", `{"service":"slow"}`, "Connect-Timeout-Ms", "20")
 	require.Equal(t, http.StatusGatewayTimeout, code)
 	require.Contains(t, body, "deadline_exceeded")
+}
+
+// Headers that gRPC would not send are refused as the request's, and one that is too large is sent
+// so far that the server can say so.
+func TestHeadersThatNoCallHas(t *testing.T) {
+	f := start(t, func(o *web.Options) {
+		o.Callers = web.CallerParts{SessionCookie: "s", UserHeader: "X-User", GroupsHeader: "X-Groups"}
+	}, nil)
+	for _, name := range []string{"Authorization", "Graphd-Tenant", "X-Request-Id", "Traceparent"} {
+		code, body, _ := f.post(t, checkPath, "application/json", "{}", name, "é")
+		require.Equal(t, http.StatusBadRequest, code, body)
+		require.Contains(t, body, strings.ToLower(name))
+		require.Contains(t, body, "INVALID_FIELD")
+	}
+	code, body, _ := f.post(t, checkPath, "application/json", `{"service":"token"}`, "Authorization", "Bearer "+strings.Repeat("a", 40<<10))
+	require.Equal(t, http.StatusUnauthorized, code, body)
+	require.Greater(t, len(body), identity.MaxTokenBytes)
+	require.Less(t, len(body), identity.MaxTokenBytes+2<<10)
+	code, body, _ = f.post(t, checkPath, "application/json", "{}", "Authorization", "Bearer "+strings.Repeat("a", 20<<10),
+		"Cookie", "s="+strings.Repeat("s", 4<<10), "X-User", strings.Repeat("u", 8<<10))
+	require.Equal(t, http.StatusBadRequest, code, body)
+	require.Contains(t, body, "want at most 31744 together")
+}
+
+func TestAnswersAreNotKept(t *testing.T) {
+	f := start(t, nil, nil)
+	for _, path := range []string{checkPath, "/grpc.health.v1.Health/Nothing"} {
+		_, _, header := f.post(t, path, "application/json", "{}")
+		require.Equal(t, "no-store", header.Get("Cache-Control"), path)
+		require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"), path)
+	}
 }
 
 func TestABrowserThatLeavesEndsItsStream(t *testing.T) {
@@ -230,33 +294,41 @@ func TestABrowserThatLeavesEndsItsStream(t *testing.T) {
 	<-f.left
 }
 
-// A request waits for its part of the memory of requests that arrive.
-func TestRequestsThatArriveAreBounded(t *testing.T) {
-	f := start(t, func(o *web.Options) { o.MaxIncoming, o.RequestPatience = 66<<10, 500*time.Millisecond }, nil)
-	slow, out := io.Pipe()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+checkPath, slow)
-	require.NoError(t, err)
-	r.Header.Set("Content-Type", "application/json")
-	done := make(chan error, 1)
-	go func() {
-		answer, err := http.DefaultClient.Do(r)
-		if err == nil {
-			err = answer.Body.Close()
-		}
-		done <- err
-	}()
-	_, err = out.Write([]byte("{"))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		code, body, _ := f.post(t, checkPath, "application/json", "{"+strings.Repeat(" ", 8<<10)+"}")
-		return code == http.StatusTooManyRequests && strings.Contains(body, "TOO_MANY_REQUESTS")
-	}, time.Minute, time.Millisecond)
-	_, err = out.Write([]byte("}"))
-	require.NoError(t, err)
-	require.NoError(t, out.Close())
-	require.NoError(t, <-done)
-	code, _, _ := f.post(t, checkPath, "application/json", "{"+strings.Repeat(" ", 8<<10)+"}")
-	require.Equal(t, http.StatusOK, code)
+// A stream and a call may be silent for longer than a part may take to be read.
+func TestSilenceEndsNothing(t *testing.T) {
+	const stall = 200 * time.Millisecond
+	for name, isSecure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			f := startAt(t, isSecure, func(o *web.Options) { o.StallTimeout = stall }, nil)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+watchPath, strings.NewReader("\x00\x00\x00\x00\x02{}"))
+			require.NoError(t, err)
+			r.Header.Set("Content-Type", "application/connect+json")
+			answer, err := f.client.Do(r)
+			require.NoError(t, err)
+			require.Equal(t, isSecure, answer.ProtoMajor == 2)
+			defer func() { require.NoError(t, answer.Body.Close()) }()
+			message := make([]byte, len(`_____{"status":"SERVING"}`))
+			for range 2 {
+				_, err := io.ReadFull(answer.Body, message)
+				require.NoError(t, err)
+			}
+			silence := time.NewTimer(3 * stall)
+			defer silence.Stop()
+			<-silence.C
+			f.more <- struct{}{}
+			_, err = io.ReadFull(answer.Body, message[:len(`_____{}`)])
+			require.NoError(t, err)
+
+			r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+checkPath, strings.NewReader(`{"service":"slow"}`))
+			require.NoError(t, err)
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Connect-Timeout-Ms", "600")
+			answer, err = f.client.Do(r)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			require.Equal(t, http.StatusGatewayTimeout, answer.StatusCode)
+		})
+	}
 }
 
 func TestPagesOfOtherSitesMayNotCall(t *testing.T) {
@@ -310,7 +382,7 @@ func FuzzRequests(f *testing.F) {
 		require.NoError(t, calls.Close())
 		facade, err := web.New(web.Options{
 			Services: []protoreflect.ServiceDescriptor{healthpb.File_grpc_health_v1_health_proto.Services().Get(0)},
-			Listener: calls, MaxMessageBytes: 1 << 10, MaxIncoming: 1 << 20, RequestPatience: time.Minute, StallTimeout: time.Minute,
+			Listener: calls, MaxMessageBytes: 1 << 10, MaxIncoming: 1 << 20, MaxUnread: 1 << 20, StallTimeout: time.Minute,
 			OnPanic: func(p *contain.PanicError) { t.Error(p) },
 		})
 		require.NoError(t, err)

@@ -8,21 +8,25 @@ import { InboxScreen } from "./inbox/inbox";
 import { useKeys } from "./keys";
 import { Navigation } from "./navigation";
 import { addressOf, navigate, route, type Route, type Screen } from "./route";
+import { useLater } from "./ui/later";
 import { ToastView } from "./ui/toast";
 
 type ScreenComponent = FunctionComponent<{ route: Route }>;
 
-/** Returns the screens besides the inbox: they are loaded when one of them is opened. */
-async function loadScreens(): Promise<Record<Exclude<Screen, "inbox">, ScreenComponent>> {
-  const all = await import("./screens");
-  return { threads: all.ThreadsScreen, graphs: all.GraphsScreen, workers: all.WorkersScreen, overview: all.OverviewScreen };
-}
+// What besides the inbox is shown is loaded when it is opened, each screen by itself.
+const screens: Record<Exclude<Screen, "inbox"> | "thread", () => Promise<ScreenComponent>> = {
+  threads: async () => (await import("./thread/list")).ThreadList,
+  thread: async () => (await import("./thread/screen")).ThreadScreen,
+  graphs: async () => (await import("./graphs/screen")).GraphsScreen,
+  workers: async () => (await import("./workers/screen")).WorkersScreen,
+  overview: async () => (await import("./overview/screen")).OverviewScreen,
+};
 
 export function App(): ComponentChildren {
   const at = useStore(route);
   const who = useStore(session);
   const [sheet, setSheet] = useState<"keys" | "palette" | undefined>(undefined);
-  const extras = useExtras(sheet !== undefined || who.state === "signed-out");
+  const extras = useLater(sheet !== undefined || who.state === "signed-out", () => import("./extras"));
   useKeys([
     { keys: ["g i"], about: "inbox", run: () => navigate(addressOf("inbox")) },
     { keys: ["g t"], about: "threads", run: () => navigate(addressOf("threads")) },
@@ -55,21 +59,13 @@ function useHasBegun(who: Session): boolean {
   return hasBegun || who.state === "signed-in";
 }
 
-/** Returns what is loaded when it is needed for the first time. */
-function useExtras(isNeeded: boolean): typeof import("./extras") | undefined {
-  const [extras, setExtras] = useState<typeof import("./extras") | undefined>(undefined);
-  useEffect(() => {
-    if (isNeeded && !extras) void import("./extras").then(setExtras);
-  }, [isNeeded]);
-  return extras;
-}
-
 function ScreenOf({ route: at }: { route: Route }): ComponentChildren {
-  const [loaded, setLoaded] = useState<Partial<Record<Screen, ScreenComponent>>>({ inbox: InboxScreen });
-  const Component = loaded[at.screen];
+  const [loaded, setLoaded] = useState<Record<string, ScreenComponent>>({ inbox: InboxScreen });
+  const name = at.screen === "threads" && at.path[0] ? "thread" : at.screen;
+  const Component = loaded[name];
   useEffect(() => {
-    if (!Component) void loadScreens().then((screens) => setLoaded((all) => ({ ...all, ...screens })));
-  }, [at.screen]);
+    if (name !== "inbox" && !Component) void screens[name]().then((screen) => setLoaded((all) => ({ ...all, [name]: screen })));
+  }, [name]);
   return Component ? <Component route={at} /> : null;
 }
 

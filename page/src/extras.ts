@@ -1,6 +1,5 @@
 // What is loaded when it is opened for the first time.
 
-export { BulkDialog } from "./inbox/bulk";
 export { Palette } from "./palette";
-export { SignIn } from "./sign_in";
+export { SignIn, signInByLink, signOut } from "./sign_in";
 export { KeySheet } from "./ui/key_sheet";

@@ -5,11 +5,12 @@ import { startKeys } from "./keys";
 import { dropOldDrafts } from "./question/drafts";
 import { followLink } from "./route";
 
-takeToken();
 dropOldDrafts();
 startKeys();
 addEventListener("click", followLink);
-void signIn();
+addEventListener("storage", (e) => e.key === "graphd.left" && location.reload()); // the person has signed out in another tab
+const token = takeToken();
+void (token ? import("./extras").then((e) => e.signInByLink(token)) : signIn());
 render(<App />, document.getElementById("root")!);
 
 export * from "./shared";

@@ -57,7 +57,18 @@ export function Palette({ close }: { close: () => void }): ComponentChildren {
   return (
     <dialog ref={dialog} class="sheet palette" aria-label="Find or do" onClose={close} onClick={(e) => e.target === dialog.current && dialog.current!.close()}>
       <form onSubmit={(e) => { e.preventDefault(); run(choices[chosen]); }}>
-        <input placeholder="A thread, a question, a graph, or what to do" aria-label="Find or do" role="combobox" aria-expanded="true" aria-controls="choices" aria-activedescendant={choices[chosen] && "choice-" + chosen} autoComplete="off" value={text} onKeyDown={move} onInput={(e) => { setText(e.currentTarget.value); setAt(0); }} />
+        <input
+          placeholder="A thread, a question, a graph, or what to do"
+          aria-label="Find or do"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="choices"
+          aria-activedescendant={choices[chosen] && "choice-" + chosen}
+          autoComplete="off"
+          value={text}
+          onKeyDown={move}
+          onInput={(e) => { setText(e.currentTarget.value); setAt(0); }}
+        />
       </form>
       <ul id="choices" role="listbox" aria-label="Choices">
         {choices.map((c, i) => (

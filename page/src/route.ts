@@ -1,6 +1,7 @@
 // The address is the state of the page: what is open, chosen and filtered can be sent to a colleague.
 
 import { Store } from "./api/store";
+import { decodeText } from "./text/address";
 
 export type Screen = "inbox" | "threads" | "graphs" | "workers" | "overview";
 
@@ -14,7 +15,7 @@ export interface Route {
 const screens: readonly Screen[] = ["inbox", "threads", "graphs", "workers", "overview"];
 
 function readRoute(): Route {
-  const [screen, ...path] = location.pathname.split("/").slice(1).filter(Boolean).map(decodeURIComponent);
+  const [screen, ...path] = location.pathname.split("/").slice(1).filter(Boolean).map(decodeText);
   return { screen: screens.find((s) => s === screen) ?? "inbox", path, query: new URLSearchParams(location.search) };
 }
 

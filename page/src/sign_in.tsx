@@ -2,7 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { signIn } from "./api/session";
+import { session, signIn } from "./api/session";
+import { dropOldDrafts } from "./question/drafts";
 import { Text } from "./text/marks";
 import { Logo } from "./ui/icons";
 
@@ -13,14 +14,32 @@ interface Way {
   path?: string;
 }
 
-// The longest address to which the server leads back.
-const maxAddress = 1024;
-
 async function askWays(): Promise<readonly Way[]> {
   const answer = await fetch("/session").catch(() => undefined);
   const body: { ways?: readonly Way[] } | undefined = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
   return body?.ways ?? [{ kind: "token" }];
 }
+
+/** Signs in with the token of a link, but not where people sign in at an issuer: who sends a link must not decide as whom others answer. */
+export async function signInByLink(token: string): Promise<void> {
+  const ways = await askWays();
+  return signIn(ways.some((w) => w.path) ? undefined : token);
+}
+
+/** Forgets the token, the drafts and what is shown, and ends the session that the browser has with the server. */
+export async function signOut(): Promise<void> {
+  sessionStorage.clear();
+  dropOldDrafts(0); // the next person at this browser is another one
+  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
+  const hasEnded = await fetch("/sign-out", request).then((r) => r.ok, () => false);
+  if (hasEnded) {
+    localStorage.setItem("graphd.left", String(Date.now())); // main.tsx of other tabs hears of it
+    location.reload();
+  } else session.set({ state: "signed-out", message: "The server can’t be reached: this browser may still be signed in.", caller: undefined });
+}
+
+// The longest address to which the server leads back.
+const maxAddress = 1024;
 
 /** Leaves the page for that of the issuer, which leads back to this address. */
 function goToIssuer(path: string): void {

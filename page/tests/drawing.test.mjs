@@ -64,6 +64,29 @@ test("from top to bottom, and always alike", () => {
   assert.deepEqual(layoutDiagram(readDiagram(loop)), drawing);
 });
 
+test("what is left out of dagre changes no drawing", async () => {
+  const whole = await importSource("drawing/layout.ts", { isWhole: true });
+  for (let seed = 1; seed <= 30; seed++) {
+    const diagram = readDiagram(drawGraph(seed));
+    assert.deepEqual(layoutDiagram(diagram), whole.layoutDiagram(diagram), `seed ${seed}`);
+  }
+});
+
+/** Returns a graph that a number stands for: with joins, branches, loops, and nodes that nothing leads to. */
+function drawGraph(seed) {
+  let state = seed;
+  const number = (below) => (state = (state * 48271) % 0x7fffffff) % below;
+  const nodes = Array.from({ length: 1 + number(24) }, (_, i) => expr(`node${i}`));
+  const any = () => nodes[number(nodes.length)].name;
+  for (const n of nodes) {
+    if (number(6) === 0) n.destinations = [any(), "__end__"];
+    if (number(9) === 0) n.policy = { errorHandler: any() };
+  }
+  const edges = nodes.map(() => edge(any(), ...new Set(number(4) === 0 ? [any(), any(), any()] : [any()])));
+  const branches = nodes.filter(() => number(4) === 0).map((n) => ({ source: n.name, cases: { cases: [{ condition: "state.amount > 100", targets: [any(), any()] }, { targets: [any()] }] } }));
+  return { nodes, edges: [edge("node0", "__start__"), ...edges], branches };
+}
+
 test("edges begin and end at their nodes", () => {
   const drawing = layoutDiagram(readDiagram(loop));
   const isAt = (p, n) => Math.abs(p.x - n.x) <= n.width / 2 + 1 && Math.abs(p.y - n.y) <= n.height / 2 + 1;
@@ -94,6 +117,17 @@ test("loops have room", () => {
     const others = drawing.nodes.filter((n) => n.name !== e.from);
     for (const p of e.points) assert.ok(p.x < drawing.width && others.every((n) => Math.abs(p.x - n.x) > n.width / 2 || Math.abs(p.y - n.y) > n.height / 2), e.from);
   }
+});
+
+test("the drawing of a node's graph is in its node, below its name", () => {
+  const inner = layoutDiagram(readDiagram(loop));
+  const outer = { nodes: [expr("before"), { name: "part", graph: {} }, expr("after")], edges: [edge("before", "__start__"), edge("part", "before"), edge("after", "part")] };
+  const drawing = layoutDiagram(readDiagram(outer), undefined, new Map([["part", inner]]));
+  const part = drawing.nodes.find((n) => n.name === "part");
+  assert.deepEqual(part.inner.drawing, inner);
+  assert.ok(part.inner.x >= 0 && part.inner.x + inner.width <= part.width && part.inner.y >= 42 && part.inner.y + inner.height <= part.height);
+  assert.ok(drawing.nodes.filter((n) => n !== part).every((n) => !n.inner && Math.abs(n.y - part.y) >= (n.height + part.height) / 2));
+  assert.deepEqual(drawing.edges.filter((e) => e.to === "part").map((e) => Math.round(e.points.at(-1).y)), [part.y - part.height / 2]);
 });
 
 test("names that objects have", () => {

@@ -30,11 +30,11 @@ export const people = {
 
 /** A server with the graphs of a test, and people who call it by keys. */
 export class Server {
-  static async start({ store = "memory", options = [], knowsCallers = true, people: known = people, graphs = [] } = {}) {
+  static async start({ store = "memory", options = [], knowsCallers = true, people: known = people, roles = {}, graphs = [] } = {}) {
     const s = new Server();
     s.folder = mkdtempSync(join(tmpdir(), "graphd-page-"));
     s.tokens = {};
-    if (knowsCallers) for (const [name, groups] of Object.entries(known)) s.tokens[name] = s.#makeKey(name, groups);
+    if (knowsCallers) for (const [name, groups] of Object.entries(known)) s.tokens[name] = s.#makeKey(name, groups, roles[name] ?? "admin,answerer,starter");
     if (store === "redis") s.redis = await startRedis(s.folder);
     s.store = { memory: "memory", sqlite: "sqlite:" + join(s.folder, "page.db"), redis: s.redis?.url }[store];
     s.graphs = graphs;
@@ -43,9 +43,9 @@ export class Server {
     return s;
   }
 
-  #makeKey(name, groups) {
+  #makeKey(name, groups, role) {
     const flags = groups.flatMap((g) => ["--group", g]);
-    return execFileSync(graphd, ["keys", "create", "--file", join(this.folder, "keys.yaml"), "--role", "admin,answerer,starter", "--name", name, ...flags], { stdio: ["ignore", "pipe", "ignore"] }).toString().trim();
+    return execFileSync(graphd, ["keys", "create", "--file", join(this.folder, "keys.yaml"), "--role", role, "--name", name, ...flags], { stdio: ["ignore", "pipe", "ignore"] }).toString().trim();
   }
 
   /** Starts the process, on the same addresses when it ran before. */
@@ -148,16 +148,16 @@ export function check(name, ...rest) {
 async function startBrowser() {
   browser ??= await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--font-render-hinting=none"],
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--font-render-hinting=none", "--host-resolver-rules=MAP graphd.test 127.0.0.1"],
   });
   return browser;
 }
 
 after(() => browser?.close());
 
-/** Opens an address as a person. The page must not log errors, and must not call other servers. */
-export async function openPage(server, who, path = "/inbox", { theme = "light", width = 1440, height = 900, withoutStreams = false, prepare, ...more } = {}) {
-  const context = await (await startBrowser()).newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"], ...more });
+/** Opens an address as a person, or in another tab of a browser. The page must not log errors, and must not call other servers. */
+export async function openPage(server, who, path = "/inbox", { theme = "light", width = 1440, height = 900, withoutStreams = false, prepare, beside, ...more } = {}) {
+  const context = beside?.context() ?? await (await startBrowser()).newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"], ...more });
   const page = await context.newPage();
   opened.add(page);
   page.problems = [];
@@ -169,6 +169,7 @@ export async function openPage(server, who, path = "/inbox", { theme = "light", 
   const token = server.tokens[who];
   await page.goto(server.url + path + (token ? "#t=" + token : ""));
   if (prepare) {
+    if (token) await page.waitForFunction(() => sessionStorage.length > 0); // the page has the token, which a reload keeps then
     await prepare(page);
     await page.reload();
     await prepare(page);

@@ -30,6 +30,7 @@ describe("hostile texts and numbers", () => {
     page.on("dialog", (d) => (dialogs++, d.dismiss()));
     await page.locator(".trail").getByText(script).waitFor();
     await page.locator(".facts").getByText(script).waitFor();
+    assert.equal(await page.locator(".trail b").first().getAttribute("title"), "ana", "a short name may be that of two callers");
     assert.equal(await page.locator("img, script:not([src])").count(), 0);
     assert.deepEqual(await page.locator(".mark").allTextContents().then((all) => [...new Set(all)].sort()), ["U+200B", "U+202E", "U+E0041"]);
     assert.deepEqual(await page.locator(".md a").evaluateAll((links) => links.map((a) => [a.href, a.rel])), [
@@ -58,6 +59,24 @@ describe("hostile texts and numbers", () => {
       assert.deepEqual(page.problems, []);
     });
   }
+
+  const slow = { fences: "```".repeat(100_000), brackets: "[".repeat(200_000), quotes: ">".repeat(50_000), headings: "# a\n".repeat(20_000) };
+  for (const [name, text] of Object.entries(slow)) {
+    check(`a message of ${name} does not hold up the page`, async () => {
+      const q = await ask(name, "1", `Is this right?\n\n${text}`);
+      const begun = Date.now();
+      const page = await openPage(server, "ana", `/inbox/${name}/${q.interruptId}`);
+      await page.getByRole("textbox", { name: /JSON/ }).fill("1");
+      assert.ok(Date.now() - begun < 15_000, `${Date.now() - begun} ms`);
+      assert.deepEqual(page.problems, []);
+    });
+  }
+
+  check("an address that is no text shows the page", async () => {
+    const page = await openPage(server, "ana", "/inbox/%ff/%c3%28");
+    await page.getByRole("heading", { name: "Inbox" }).waitFor();
+    assert.deepEqual(page.problems, []);
+  });
 
   check("each field says what is wrong with it", async () => {
     const q = await server.ask("eva", "fields", "fields", { given: 1 });
@@ -99,6 +118,35 @@ describe("hostile texts and numbers", () => {
 // Titles of the fields of a large form, of which each has another kind.
 const words = ["Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "هل توافق على الدفع؟", "Überweisungszweck", "כתובת למשלוח", "Amount"];
 const kinds = [{ type: "string", minLength: 2 }, { type: "integer" }, { type: "boolean" }, { enum: ["ja", "nein", "أحيانا"] }, { type: "array", items: { type: "string" } }];
+
+describe("a schema that leads back to itself", () => {
+  let server;
+  let folder;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "graphd-back-"));
+    const properties = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}`, { $ref: "#/$defs/back" }]));
+    const schema = { $ref: "#/$defs/back", $defs: { back: { type: "object", properties } } };
+    const graph = {
+      graph: "back", channels: { answer: {} },
+      nodes: { ask: { ask: { message: "'How deep is it?'", schema, update: { answer: "answer" } } } }, edges: ["START -> ask", "ask -> END"],
+    };
+    writeFileSync(join(folder, "back.yaml"), JSON.stringify(graph));
+    server = await Server.start({ graphs: [relative(import.meta.dirname, folder)] });
+  });
+  after(async () => {
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  check("is a form up to a number of fields", async () => {
+    const q = await server.ask("eva", "back", "back", {});
+    const page = await openPage(server, "ana", `/inbox/back/${q.interruptId}`);
+    await page.getByRole("heading", { level: 1, name: /How deep/ }).waitFor();
+    await page.locator(".answer").waitFor();
+    assert.ok((await page.locator(".answer .field").count()) < 3000);
+    assert.deepEqual(page.problems, []);
+  });
+});
 
 describe("a form of two hundred fields", () => {
   let server;

@@ -78,6 +78,31 @@ for (const store of ["memory", "sqlite", "redis"]) {
       });
     }
 
+    check("who goes on while an answer is sent stays there", async () => {
+      const sent = await server.expense("sent", 610);
+      const between = await server.expense("between", 611);
+      const other = await server.expense("looked-at", 612);
+      const page = await openPage(server, "ana", `/inbox/sent/${sent.interruptId}`);
+      await page.getByRole("heading", { level: 1, name: "sent" }).waitFor();
+      let deliver;
+      const mayArrive = new Promise((resolve) => (deliver = resolve));
+      await page.route("**/*GraphService/ResumeRun", async (route) => {
+        const response = await route.fetch();
+        await mayArrive;
+        await route.fulfill({ response });
+      });
+      await page.keyboard.press("1");
+      await page.keyboard.press("Control+Enter");
+      await page.getByRole("option", { name: /looked-at/ }).click();
+      await page.getByRole("heading", { level: 1, name: "looked-at" }).waitFor();
+      deliver();
+      await page.getByText(/takes effect in/).first().waitFor();
+      await page.getByRole("heading", { level: 1, name: "looked-at" }).waitFor();
+      assert.equal(new URL(page.url()).pathname, `/inbox/looked-at/${other.interruptId}`);
+      for (const q of [between, other]) await server.answer("ana", q, { decision: "rejected" });
+      assert.deepEqual(page.problems, []);
+    });
+
     check("a server that was killed is behind, and then live again", async (t) => {
       if (store === "memory") return t.skip("a store that ends with its server");
       const page = await openPage(server, "ana");

@@ -16,13 +16,13 @@ describe("roles and names", () => {
   // Screens, and lines that their trees must have.
   const screens = [
     ["/inbox", "Cast your vote", [
-      'navigation "Screens"', "main", 'region "Inbox"', 'heading "Inbox"', 'textbox "Filter"', 'listbox "Questions"', "option", 'region "Question"', 'heading "eva asks for 1840 EUR: laptop"',
+      'navigation "Screens"', 'link "Inbox 1"', 'link "Due within the hour"', 'link "Urgent 0"', "main", 'region "Inbox"', 'heading "Inbox"', 'textbox "Filter"', 'listbox "Questions"', "option", 'region "Question"', 'heading "eva asks for 1840 EUR: laptop"',
       'radiogroup "Decision"', 'radio "Approved"', 'textbox "Pay within days optional"', 'textbox "Comment"', 'tab "Trail 2"', 'button "Cast your vote', 'button "Take it', "status",
     ]],
     ["/threads/laptop", "Fork from here", [
       'heading "laptop waits for people"', 'region "Graph"', 'group "Graph expense"', 'button "ask_finance waits, waits for people"', 'tab "State"', 'group "Checkpoints"', 'button "Fork from here', 'link "Answer"',
     ]],
-    ["/threads", "laptop", ['heading "Threads"', 'textbox "Find threads"', 'combobox "State"', 'row "Choose laptop', 'checkbox "Choose laptop"', 'link "laptop"']],
+    ["/threads", "laptop", ['link "Inbox 1"', 'heading "Threads"', 'textbox "Find threads"', 'combobox "State"', 'row "Choose laptop', 'checkbox "Choose laptop"', 'link "laptop"']],
     ["/graphs/expense", "Start", ['combobox "Version"', 'textbox "Amount"', 'button "Start"', 'tab "Nodes 4"']],
     ["/overview", "By graph", ['link "Open questions', 'region "Open questions by graph"', 'link "expense"']],
   ];

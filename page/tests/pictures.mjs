@@ -20,9 +20,9 @@ export const pictureOptions = { bypassCSP: true, timezoneId: "UTC", locale: "en-
 
 /**
  * Gives a page a clock that stands, so that what the server made at a time seems to be some
- * minutes old; ages has the minutes by thread.
+ * minutes old; ages has the minutes by thread. change makes another answer of one.
  */
-export async function freezeTime(page, ages) {
+export async function freezeTime(page, ages, change = (body) => body) {
   const shift = (text, threadId, now) => text.replaceAll(stamps, (_, undone, stamp) => {
     const age = undone ? 0 : (ages[threadId] ?? 0) * 60e3; // what was answered just now has no age
     return (undone ?? "") + JSON.stringify(new Date(Date.parse(stamp) - now + shownTime - age).toISOString());
@@ -36,7 +36,7 @@ export async function freezeTime(page, ages) {
     const requested = JSON.parse(route.request().postData() ?? "{}").threadId;
     const shifted = (value) => JSON.parse(shift(JSON.stringify(value), value.threadId ?? requested, now));
     const list = body.threadId ? undefined : ["interrupts", "threads"].find((name) => body[name]);
-    await route.fulfill({ response, json: list ? { ...body, [list]: body[list].map(shifted) } : shifted(body) });
+    await route.fulfill({ response, json: change(list ? { ...body, [list]: body[list].map(shifted) } : shifted(body)) });
   });
   await page.addStyleTag({ content: fonts });
 }

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import { check, isLong, openPage, root, Server, writeArtifact } from "./harness.mjs";
+import { withWholeDay } from "./days.mjs";
 import { comparePictures, freezeTime, pictureOptions } from "./pictures.mjs";
 
 const folder = join(root, "docs", "pictures");
@@ -16,6 +17,12 @@ const customer = {
   request: "I ordered the sofa in petrol and you sent moss green. I want my money back please.", account_id: "9007199254740993", card: "ends in 1111",
 };
 const text = "The customer received the **wrong colour** and wants the money back, not an exchange.\n\nOrder 8841 is 12 days old and inside the return window. The amount is above 1,000 EUR, so **two support leads** have to agree.";
+
+/** Gives the overview a day of many questions. */
+const withBusyDay = (body) => body.beginTime === undefined ? body : withWholeDay({ ...body, beginTime: "2026-03-16T11:00:00Z" }, {
+  "support-leads": { part: 0.3, lateOf: 0.02, medianWait: "660s" }, sre: { part: 0.2, lateOf: 0, medianWait: "240s" }, finance: { part: 0.3, lateOf: 0.19, medianWait: "5700s" },
+  compliance: { part: 0.1, lateOf: 0.26, medianWait: "2880s" }, claims: { part: 0.1, lateOf: 0.04, medianWait: "7200s" },
+});
 
 describe("pictures", () => {
   let server;
@@ -82,7 +89,7 @@ describe("pictures", () => {
   ];
   for (const [name, path, { who = "ana", ...size }, prepare] of isLong || isMaking ? states : states.slice(0, 2)) {
     check(`of ${name}`, async () => {
-      const page = await openPage(server, who, path, { ...pictureOptions, ...size, prepare: (p) => freezeTime(p, ages) });
+      const page = await openPage(server, who, path, { ...pictureOptions, ...size, prepare: (p) => freezeTime(p, ages, withBusyDay) });
       await page.addStyleTag({ content: "* { caret-color: transparent !important; }" });
       await prepare(page);
       await page.evaluate(() => document.fonts.ready);

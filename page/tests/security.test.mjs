@@ -67,9 +67,54 @@ describe("other sites", () => {
       const image = new Image();
       image.src = "https://evil.example/x.png";
       await fetch("https://evil.example/").catch(() => undefined);
+      try {
+        new Worker(URL.createObjectURL(new Blob(["postMessage(1)"])));
+      } catch {} // some browsers throw, others tell the worker
       await new Promise((r) => setTimeout(r, 300));
       return { violations: [...new Set(violations)].sort(), ran: globalThis.ran ?? false };
     });
-    assert.deepEqual(blocked, { violations: ["connect-src", "img-src", "script-src-elem"], ran: false });
+    assert.deepEqual(blocked, { violations: ["connect-src", "img-src", "script-src-elem", "worker-src"], ran: false });
+  });
+});
+
+describe("the licenses of the code of others", () => {
+  let server;
+  before(async () => (server = await Server.start({ knowsCallers: false })));
+  after(() => server.stop());
+
+  check("are opened from the key sheet, as text", async () => {
+    const page = await openPage(server, "stranger");
+    await page.getByText("Nothing to answer").waitFor();
+    await page.keyboard.press("?");
+    const [opened] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "Licenses of the code of others" }).click()]);
+    await opened.getByText(/Chris Pettitt/).waitFor();
+    assert.equal(new URL(opened.url()).pathname, "/assets/licenses.txt");
+    assert.equal(await opened.evaluate(() => document.contentType), "text/plain");
+    assert.match(page.url(), /inbox$/);
+  });
+});
+
+describe("in plain text, at another name than localhost", () => {
+  let server;
+  before(async () => (server = await Server.start({ options: ["--http-host", "graphd.test"] })));
+  after(() => server.stop());
+
+  check("questions are answered, and the address of a link is shown", async () => {
+    const q = await server.expense("laptop", 620);
+    const at = Object.assign(Object.create(server), { url: server.url.replace("127.0.0.1", "graphd.test") });
+    const page = await openPage(at, "ana", `/inbox/laptop/${q.interruptId}`);
+    await page.getByRole("heading", { level: 1, name: "laptop" }).waitFor();
+    assert.equal(await page.evaluate(() => isSecureContext), false);
+    await page.keyboard.press("l");
+    await page.getByText(`${at.url}/inbox/laptop/${q.interruptId}`).waitFor();
+    await page.keyboard.press("m");
+    await page.getByRole("textbox", { name: "Comment" }).fill("as last year");
+    await page.keyboard.press("Enter");
+    await page.locator(".trail").getByText("as last year").waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("1");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText(/takes effect in/).first().waitFor();
+    assert.deepEqual(page.problems.filter((p) => !p.startsWith("The Cross-Origin-Opener-Policy header has been ignored")), []);
   });
 });

@@ -85,14 +85,45 @@ describe("signing in at an issuer", () => {
     await page.getByRole("heading", { level: 1, name: /laptop/ }).waitFor();
     assert.equal(await account.inputValue(), "6600");
 
+    const tab = await page.context().newPage();
+    await tab.goto(page.url());
+    await tab.getByRole("heading", { level: 1, name: /laptop/ }).waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await signIn.waitFor();
+    await tab.getByRole("button", { name: "Sign in with 127.0.0.1" }).waitFor();
+    assert.equal(await tab.getByRole("heading", { level: 1, name: /laptop/ }).count(), 0, "nor in another tab");
+    await tab.close();
     assert.deepEqual(await page.context().cookies(), []);
-    await page.reload();
-    await signIn.waitFor();
+    assert.equal(await page.getByRole("heading", { level: 1, name: /laptop/ }).count(), 0, "nothing of the person is shown");
+    assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("graphd.draft."))), []);
     await page.getByLabel("Token").fill(server.tokens.ana);
     await page.getByRole("button", { name: "Sign in with the token" }).click();
     await page.getByRole("heading", { level: 1, name: /laptop/ }).waitFor();
     assert.deepEqual(others(page), []);
+  });
+
+  check("a link with the token of another person signs nobody in", async () => {
+    const page = await openPage(server, "ben", "/inbox");
+    await page.getByRole("button", { name: "Sign in with 127.0.0.1" }).waitFor();
+    assert.equal(new URL(page.url()).hash, "");
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+  });
+
+  check("who signs in after another person gets a page of their own", async () => {
+    const { interruptId } = await server.expense("chair", 1840);
+    const page = await openPage(server, "nobody", `/inbox/chair/${interruptId}`);
+    const enter = async (who) => {
+      await page.getByLabel("Token").fill(server.tokens[who]);
+      await page.getByRole("button", { name: "Sign in with the token" }).click();
+    };
+    await enter("ana");
+    const comment = page.getByRole("textbox", { name: "Comment" });
+    await comment.fill("of ana");
+    await page.evaluate(() => sessionStorage.clear());
+    await page.getByRole("button", { name: "Take it" }).dispatchEvent("click"); // the server does not know the caller
+    await enter("ben");
+    await page.getByText("Ben", { exact: true }).first().waitFor();
+    await comment.waitFor();
+    assert.equal(await comment.inputValue(), "");
   });
 });

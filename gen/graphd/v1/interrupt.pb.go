@@ -388,6 +388,100 @@ func (TrailKind) EnumDescriptor() ([]byte, []int) {
 	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{4}
 }
 
+// What a caller may do with a question.
+type InterruptAction int32
+
+const (
+	// Never sent by the server.
+	InterruptAction_INTERRUPT_ACTION_UNSPECIFIED InterruptAction = 0
+	// Answer it, vote on it, or pass the breakpoint: GraphService.ResumeRun. An answer
+	// may be refused for what it says.
+	InterruptAction_INTERRUPT_ACTION_ANSWER InterruptAction = 1
+	// ClaimInterrupt.
+	InterruptAction_INTERRUPT_ACTION_CLAIM InterruptAction = 2
+	// ReleaseInterrupt: give the own claim up.
+	InterruptAction_INTERRUPT_ACTION_RELEASE InterruptAction = 3
+	// CommentInterrupt.
+	InterruptAction_INTERRUPT_ACTION_COMMENT InterruptAction = 4
+	// DelegateInterrupt: hand it to another user, or take it back.
+	InterruptAction_INTERRUPT_ACTION_DELEGATE InterruptAction = 5
+	// UpdateInterrupt with assignees.
+	InterruptAction_INTERRUPT_ACTION_ASSIGN InterruptAction = 6
+	// UpdateInterrupt with expire_time.
+	InterruptAction_INTERRUPT_ACTION_EXTEND InterruptAction = 7
+	// UpdateInterrupt with claimed_by: end the claim of any holder.
+	InterruptAction_INTERRUPT_ACTION_END_CLAIM InterruptAction = 8
+	// RetractResponse: take the own answer or vote back.
+	InterruptAction_INTERRUPT_ACTION_RETRACT InterruptAction = 9
+	// RevealInterrupt.
+	InterruptAction_INTERRUPT_ACTION_REVEAL InterruptAction = 10
+	// MakeLink for the caller.
+	InterruptAction_INTERRUPT_ACTION_LINK InterruptAction = 11
+	// GraphService.CancelRun of the run that waits.
+	InterruptAction_INTERRUPT_ACTION_CANCEL InterruptAction = 12
+)
+
+// Enum value maps for InterruptAction.
+var (
+	InterruptAction_name = map[int32]string{
+		0:  "INTERRUPT_ACTION_UNSPECIFIED",
+		1:  "INTERRUPT_ACTION_ANSWER",
+		2:  "INTERRUPT_ACTION_CLAIM",
+		3:  "INTERRUPT_ACTION_RELEASE",
+		4:  "INTERRUPT_ACTION_COMMENT",
+		5:  "INTERRUPT_ACTION_DELEGATE",
+		6:  "INTERRUPT_ACTION_ASSIGN",
+		7:  "INTERRUPT_ACTION_EXTEND",
+		8:  "INTERRUPT_ACTION_END_CLAIM",
+		9:  "INTERRUPT_ACTION_RETRACT",
+		10: "INTERRUPT_ACTION_REVEAL",
+		11: "INTERRUPT_ACTION_LINK",
+		12: "INTERRUPT_ACTION_CANCEL",
+	}
+	InterruptAction_value = map[string]int32{
+		"INTERRUPT_ACTION_UNSPECIFIED": 0,
+		"INTERRUPT_ACTION_ANSWER":      1,
+		"INTERRUPT_ACTION_CLAIM":       2,
+		"INTERRUPT_ACTION_RELEASE":     3,
+		"INTERRUPT_ACTION_COMMENT":     4,
+		"INTERRUPT_ACTION_DELEGATE":    5,
+		"INTERRUPT_ACTION_ASSIGN":      6,
+		"INTERRUPT_ACTION_EXTEND":      7,
+		"INTERRUPT_ACTION_END_CLAIM":   8,
+		"INTERRUPT_ACTION_RETRACT":     9,
+		"INTERRUPT_ACTION_REVEAL":      10,
+		"INTERRUPT_ACTION_LINK":        11,
+		"INTERRUPT_ACTION_CANCEL":      12,
+	}
+)
+
+func (x InterruptAction) Enum() *InterruptAction {
+	p := new(InterruptAction)
+	*p = x
+	return p
+}
+
+func (x InterruptAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (InterruptAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_graphd_v1_interrupt_proto_enumTypes[5].Descriptor()
+}
+
+func (InterruptAction) Type() protoreflect.EnumType {
+	return &file_graphd_v1_interrupt_proto_enumTypes[5]
+}
+
+func (x InterruptAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use InterruptAction.Descriptor instead.
+func (InterruptAction) EnumDescriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{5}
+}
+
 // Who may answer a question, and how many must. A server that does not know its
 // callers keeps no policy that names people or needs several: it refuses a graph
 // with one, and a task that asks with one fails.
@@ -1215,7 +1309,13 @@ type Interrupt struct {
 	// everybody sees; "" is the whole. Where a value has such a part it shows
 	// {"__redacted__": true} in its place, also in votes, events and the trail.
 	// RevealInterrupt shows them.
-	Secret        []string `protobuf:"bytes,52,rep,name=secret,proto3" json:"secret,omitempty"`
+	Secret []string `protobuf:"bytes,52,rep,name=secret,proto3" json:"secret,omitempty"`
+	// What the caller of this call may do with it now, and what would change
+	// something; roles, People, claims and states decide. It is set where the
+	// request says so (with_allowed), in answers of GetInterrupt, and where a change of
+	// a question returns it. In lists and watches People.not_contributor does not count:
+	// that would read each thread.
+	Allowed       []InterruptAction `protobuf:"varint,53,rep,packed,name=allowed,proto3,enum=graphd.v1.InterruptAction" json:"allowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1593,6 +1693,13 @@ func (x *Interrupt) GetSecret() []string {
 	return nil
 }
 
+func (x *Interrupt) GetAllowed() []InterruptAction {
+	if x != nil {
+		return x.Allowed
+	}
+	return nil
+}
+
 var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
@@ -1657,7 +1764,7 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x06fields\x18\x14 \x03(\tR\x06fields\x12\x14\n" +
 	"\x05users\x18\x15 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x16 \x03(\tR\x06groups\x12\x1a\n" +
-	"\bpriority\x18\x17 \x01(\tR\bpriority\"\xea\x0e\n" +
+	"\bpriority\x18\x17 \x01(\tR\bpriority\"\xa0\x0f\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -1715,7 +1822,8 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\rresponse_time\x180 \x01(\v2\x1a.google.protobuf.TimestampR\fresponseTime\x12-\n" +
 	"\x04undo\x181 \x01(\v2\x19.google.protobuf.DurationR\x04undo\x127\n" +
 	"\vdelegations\x182 \x03(\v2\x15.graphd.v1.DelegationR\vdelegations\x12\x16\n" +
-	"\x06secret\x184 \x03(\tR\x06secret*\xe3\x01\n" +
+	"\x06secret\x184 \x03(\tR\x06secret\x124\n" +
+	"\aallowed\x185 \x03(\x0e2\x1a.graphd.v1.InterruptActionR\aallowed*\xe3\x01\n" +
 	"\x0eInterruptState\x12\x1f\n" +
 	"\x1bINTERRUPT_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14INTERRUPT_STATE_OPEN\x10\x01\x12\x1c\n" +
@@ -1760,7 +1868,22 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x11TRAIL_KIND_COPIED\x10\x0f\x12\x18\n" +
 	"\x14TRAIL_KIND_RETRACTED\x10\x10\x12\x18\n" +
 	"\x14TRAIL_KIND_DELEGATED\x10\x11\x12\x17\n" +
-	"\x13TRAIL_KIND_REVEALED\x10\x13B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\x13TRAIL_KIND_REVEALED\x10\x13*\x94\x03\n" +
+	"\x0fInterruptAction\x12 \n" +
+	"\x1cINTERRUPT_ACTION_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17INTERRUPT_ACTION_ANSWER\x10\x01\x12\x1a\n" +
+	"\x16INTERRUPT_ACTION_CLAIM\x10\x02\x12\x1c\n" +
+	"\x18INTERRUPT_ACTION_RELEASE\x10\x03\x12\x1c\n" +
+	"\x18INTERRUPT_ACTION_COMMENT\x10\x04\x12\x1d\n" +
+	"\x19INTERRUPT_ACTION_DELEGATE\x10\x05\x12\x1b\n" +
+	"\x17INTERRUPT_ACTION_ASSIGN\x10\x06\x12\x1b\n" +
+	"\x17INTERRUPT_ACTION_EXTEND\x10\a\x12\x1e\n" +
+	"\x1aINTERRUPT_ACTION_END_CLAIM\x10\b\x12\x1c\n" +
+	"\x18INTERRUPT_ACTION_RETRACT\x10\t\x12\x1b\n" +
+	"\x17INTERRUPT_ACTION_REVEAL\x10\n" +
+	"\x12\x19\n" +
+	"\x15INTERRUPT_ACTION_LINK\x10\v\x12\x1b\n" +
+	"\x17INTERRUPT_ACTION_CANCEL\x10\fB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_interrupt_proto_rawDescOnce sync.Once
@@ -1774,7 +1897,7 @@ func file_graphd_v1_interrupt_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_interrupt_proto_rawDescData
 }
 
-var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(InterruptState)(0),           // 0: graphd.v1.InterruptState
@@ -1782,56 +1905,58 @@ var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(Drift)(0),                    // 2: graphd.v1.Drift
 	(Priority)(0),                 // 3: graphd.v1.Priority
 	(TrailKind)(0),                // 4: graphd.v1.TrailKind
-	(*People)(nil),                // 5: graphd.v1.People
-	(*Delegation)(nil),            // 6: graphd.v1.Delegation
-	(*Audience)(nil),              // 7: graphd.v1.Audience
-	(*Step)(nil),                  // 8: graphd.v1.Step
-	(*Vote)(nil),                  // 9: graphd.v1.Vote
-	(*TrailEntry)(nil),            // 10: graphd.v1.TrailEntry
-	(*Interrupt)(nil),             // 11: graphd.v1.Interrupt
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*Payload)(nil),               // 14: graphd.v1.Payload
-	(*CheckpointRef)(nil),         // 15: graphd.v1.CheckpointRef
+	(InterruptAction)(0),          // 5: graphd.v1.InterruptAction
+	(*People)(nil),                // 6: graphd.v1.People
+	(*Delegation)(nil),            // 7: graphd.v1.Delegation
+	(*Audience)(nil),              // 8: graphd.v1.Audience
+	(*Step)(nil),                  // 9: graphd.v1.Step
+	(*Vote)(nil),                  // 10: graphd.v1.Vote
+	(*TrailEntry)(nil),            // 11: graphd.v1.TrailEntry
+	(*Interrupt)(nil),             // 12: graphd.v1.Interrupt
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Payload)(nil),               // 15: graphd.v1.Payload
+	(*CheckpointRef)(nil),         // 16: graphd.v1.CheckpointRef
 }
 var file_graphd_v1_interrupt_proto_depIdxs = []int32{
-	7,  // 0: graphd.v1.People.reveal:type_name -> graphd.v1.Audience
+	8,  // 0: graphd.v1.People.reveal:type_name -> graphd.v1.Audience
 	3,  // 1: graphd.v1.Audience.priority:type_name -> graphd.v1.Priority
-	12, // 2: graphd.v1.Step.after:type_name -> google.protobuf.Duration
-	7,  // 3: graphd.v1.Step.remind:type_name -> graphd.v1.Audience
-	7,  // 4: graphd.v1.Step.escalate:type_name -> graphd.v1.Audience
-	13, // 5: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
-	14, // 6: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
-	13, // 7: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
+	13, // 2: graphd.v1.Step.after:type_name -> google.protobuf.Duration
+	8,  // 3: graphd.v1.Step.remind:type_name -> graphd.v1.Audience
+	8,  // 4: graphd.v1.Step.escalate:type_name -> graphd.v1.Audience
+	14, // 5: graphd.v1.Vote.time:type_name -> google.protobuf.Timestamp
+	15, // 6: graphd.v1.Vote.value:type_name -> graphd.v1.Payload
+	14, // 7: graphd.v1.TrailEntry.time:type_name -> google.protobuf.Timestamp
 	4,  // 8: graphd.v1.TrailEntry.kind:type_name -> graphd.v1.TrailKind
-	14, // 9: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
-	13, // 10: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
-	15, // 11: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
-	14, // 12: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
-	14, // 13: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
+	15, // 9: graphd.v1.TrailEntry.value:type_name -> graphd.v1.Payload
+	14, // 10: graphd.v1.TrailEntry.until:type_name -> google.protobuf.Timestamp
+	16, // 11: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
+	15, // 12: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
+	15, // 13: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
 	0,  // 14: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
-	13, // 15: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
-	13, // 16: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
-	13, // 17: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
+	14, // 15: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
+	14, // 16: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
+	14, // 17: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
 	1,  // 18: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
-	14, // 19: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
-	14, // 20: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
-	5,  // 21: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
+	15, // 19: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
+	15, // 20: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
+	6,  // 21: graphd.v1.Interrupt.people:type_name -> graphd.v1.People
 	3,  // 22: graphd.v1.Interrupt.priority:type_name -> graphd.v1.Priority
-	8,  // 23: graphd.v1.Interrupt.steps:type_name -> graphd.v1.Step
-	13, // 24: graphd.v1.Interrupt.due_time:type_name -> google.protobuf.Timestamp
-	9,  // 25: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
-	13, // 26: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
-	13, // 27: graphd.v1.Interrupt.effective_time:type_name -> google.protobuf.Timestamp
+	9,  // 23: graphd.v1.Interrupt.steps:type_name -> graphd.v1.Step
+	14, // 24: graphd.v1.Interrupt.due_time:type_name -> google.protobuf.Timestamp
+	10, // 25: graphd.v1.Interrupt.votes:type_name -> graphd.v1.Vote
+	14, // 26: graphd.v1.Interrupt.claim_expire_time:type_name -> google.protobuf.Timestamp
+	14, // 27: graphd.v1.Interrupt.effective_time:type_name -> google.protobuf.Timestamp
 	2,  // 28: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
-	13, // 29: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
-	12, // 30: graphd.v1.Interrupt.undo:type_name -> google.protobuf.Duration
-	6,  // 31: graphd.v1.Interrupt.delegations:type_name -> graphd.v1.Delegation
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	14, // 29: graphd.v1.Interrupt.response_time:type_name -> google.protobuf.Timestamp
+	13, // 30: graphd.v1.Interrupt.undo:type_name -> google.protobuf.Duration
+	7,  // 31: graphd.v1.Interrupt.delegations:type_name -> graphd.v1.Delegation
+	5,  // 32: graphd.v1.Interrupt.allowed:type_name -> graphd.v1.InterruptAction
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }
@@ -1849,7 +1974,7 @@ func file_graphd_v1_interrupt_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_proto_rawDesc), len(file_graphd_v1_interrupt_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,

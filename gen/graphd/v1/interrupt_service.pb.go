@@ -109,7 +109,9 @@ type ListInterruptsRequest struct {
 	// "create_time" (oldest first, also when empty) or "due_time": those that have a
 	// due_time, the next one first; open questions of all threads. A condition on
 	// due means "due_time".
-	OrderBy       string `protobuf:"bytes,5,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	OrderBy string `protobuf:"bytes,5,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// Set Interrupt.allowed. It costs the server some time for each question.
+	WithAllowed   bool `protobuf:"varint,6,opt,name=with_allowed,json=withAllowed,proto3" json:"with_allowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,6 +179,13 @@ func (x *ListInterruptsRequest) GetOrderBy() string {
 		return x.OrderBy
 	}
 	return ""
+}
+
+func (x *ListInterruptsRequest) GetWithAllowed() bool {
+	if x != nil {
+		return x.WithAllowed
+	}
+	return false
 }
 
 // One page of questions.
@@ -328,6 +337,323 @@ func (x *CountInterruptsResponse) GetCounts() []*CountInterruptsResponse_Count {
 	return nil
 }
 
+// Asks what became of questions.
+type GetInterruptStatisticsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Length of the intervals of the answer: a multiple of 15 minutes that divides
+	// 24 hours. Unset means 1 hour.
+	Interval      *durationpb.Duration `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetInterruptStatisticsRequest) Reset() {
+	*x = GetInterruptStatisticsRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetInterruptStatisticsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetInterruptStatisticsRequest) ProtoMessage() {}
+
+func (x *GetInterruptStatisticsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetInterruptStatisticsRequest.ProtoReflect.Descriptor instead.
+func (*GetInterruptStatisticsRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GetInterruptStatisticsRequest) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+// What became of questions in the last 24 hours, at one server.
+type InterruptStatistics struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the server began to count: when it started.
+	CountsSince *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=counts_since,json=countsSince,proto3" json:"counts_since,omitempty"`
+	// Begin of the first interval.
+	BeginTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=begin_time,json=beginTime,proto3" json:"begin_time,omitempty"`
+	// Length of an interval.
+	Interval *durationpb.Duration `protobuf:"bytes,3,opt,name=interval,proto3" json:"interval,omitempty"`
+	// All questions, each once.
+	All *InterruptStatistics_Series `protobuf:"bytes,4,opt,name=all,proto3" json:"all,omitempty"`
+	// The groups with questions, by name.
+	Groups []*InterruptStatistics_Group `protobuf:"bytes,5,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Groups beyond the limit of the server (--statistics-groups), together. Unset for
+	// none, and for a caller who sees only some questions.
+	Others *InterruptStatistics_Series `protobuf:"bytes,6,opt,name=others,proto3" json:"others,omitempty"`
+	// Questions are missing, because there are more tenants than the server counts, or,
+	// for a caller who sees only some questions, more graphs or groups.
+	Partial       bool `protobuf:"varint,7,opt,name=partial,proto3" json:"partial,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterruptStatistics) Reset() {
+	*x = InterruptStatistics{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterruptStatistics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterruptStatistics) ProtoMessage() {}
+
+func (x *InterruptStatistics) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterruptStatistics.ProtoReflect.Descriptor instead.
+func (*InterruptStatistics) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *InterruptStatistics) GetCountsSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CountsSince
+	}
+	return nil
+}
+
+func (x *InterruptStatistics) GetBeginTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BeginTime
+	}
+	return nil
+}
+
+func (x *InterruptStatistics) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *InterruptStatistics) GetAll() *InterruptStatistics_Series {
+	if x != nil {
+		return x.All
+	}
+	return nil
+}
+
+func (x *InterruptStatistics) GetGroups() []*InterruptStatistics_Group {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *InterruptStatistics) GetOthers() *InterruptStatistics_Series {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+func (x *InterruptStatistics) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
+}
+
+// Asks how the questions of a node were answered.
+type GetAnswerStatisticsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Graph of the node.
+	Graph string `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	// Node that asks.
+	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetAnswerStatisticsRequest) Reset() {
+	*x = GetAnswerStatisticsRequest{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetAnswerStatisticsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetAnswerStatisticsRequest) ProtoMessage() {}
+
+func (x *GetAnswerStatisticsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetAnswerStatisticsRequest.ProtoReflect.Descriptor instead.
+func (*GetAnswerStatisticsRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetAnswerStatisticsRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *GetAnswerStatisticsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// How the questions of a node were answered, at one server.
+type AnswerStatistics struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the server began to count: when it started, or later when it counts more
+	// nodes than it may (--statistics-groups).
+	CountsSince *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=counts_since,json=countsSince,proto3" json:"counts_since,omitempty"`
+	// Questions that people answered or dismissed.
+	Answered int64 `protobuf:"varint,2,opt,name=answered,proto3" json:"answered,omitempty"`
+	// Those of them that were dismissed.
+	Dismissed int64 `protobuf:"varint,3,opt,name=dismissed,proto3" json:"dismissed,omitempty"`
+	// Questions whose default counts, because no answer came in time.
+	Defaulted int64 `protobuf:"varint,4,opt,name=defaulted,proto3" json:"defaulted,omitempty"`
+	// Questions without a default that no answer came to in time.
+	Expired int64 `protobuf:"varint,5,opt,name=expired,proto3" json:"expired,omitempty"`
+	// The decisions, the most frequent first, and at most 8. A decision is an answer
+	// whose schema lists its values or is that of true and false; or the one required
+	// member of an answer with such a schema; of several the first one that is called
+	// decision, action, type, approved, approve, answer or ok. Secret parts are none.
+	Decisions []*AnswerStatistics_Decision `protobuf:"bytes,6,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	// As InterruptStatistics.Series.median_wait.
+	MedianWait *durationpb.Duration `protobuf:"bytes,7,opt,name=median_wait,json=medianWait,proto3" json:"median_wait,omitempty"`
+	// As InterruptStatistics.Series.p95_wait.
+	P95Wait       *durationpb.Duration `protobuf:"bytes,8,opt,name=p95_wait,json=p95Wait,proto3" json:"p95_wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerStatistics) Reset() {
+	*x = AnswerStatistics{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerStatistics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerStatistics) ProtoMessage() {}
+
+func (x *AnswerStatistics) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerStatistics.ProtoReflect.Descriptor instead.
+func (*AnswerStatistics) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AnswerStatistics) GetCountsSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CountsSince
+	}
+	return nil
+}
+
+func (x *AnswerStatistics) GetAnswered() int64 {
+	if x != nil {
+		return x.Answered
+	}
+	return 0
+}
+
+func (x *AnswerStatistics) GetDismissed() int64 {
+	if x != nil {
+		return x.Dismissed
+	}
+	return 0
+}
+
+func (x *AnswerStatistics) GetDefaulted() int64 {
+	if x != nil {
+		return x.Defaulted
+	}
+	return 0
+}
+
+func (x *AnswerStatistics) GetExpired() int64 {
+	if x != nil {
+		return x.Expired
+	}
+	return 0
+}
+
+func (x *AnswerStatistics) GetDecisions() []*AnswerStatistics_Decision {
+	if x != nil {
+		return x.Decisions
+	}
+	return nil
+}
+
+func (x *AnswerStatistics) GetMedianWait() *durationpb.Duration {
+	if x != nil {
+		return x.MedianWait
+	}
+	return nil
+}
+
+func (x *AnswerStatistics) GetP95Wait() *durationpb.Duration {
+	if x != nil {
+		return x.P95Wait
+	}
+	return nil
+}
+
 // Asks for a question.
 type GetInterruptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -341,7 +667,7 @@ type GetInterruptRequest struct {
 
 func (x *GetInterruptRequest) Reset() {
 	*x = GetInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[4]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -353,7 +679,7 @@ func (x *GetInterruptRequest) String() string {
 func (*GetInterruptRequest) ProtoMessage() {}
 
 func (x *GetInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[4]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -366,7 +692,7 @@ func (x *GetInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetInterruptRequest.ProtoReflect.Descriptor instead.
 func (*GetInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{4}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetInterruptRequest) GetThreadId() string {
@@ -399,7 +725,7 @@ type UpdateInterruptRequest struct {
 
 func (x *UpdateInterruptRequest) Reset() {
 	*x = UpdateInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[5]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -411,7 +737,7 @@ func (x *UpdateInterruptRequest) String() string {
 func (*UpdateInterruptRequest) ProtoMessage() {}
 
 func (x *UpdateInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[5]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -424,7 +750,7 @@ func (x *UpdateInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateInterruptRequest.ProtoReflect.Descriptor instead.
 func (*UpdateInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{5}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UpdateInterruptRequest) GetInterrupt() *Interrupt {
@@ -458,14 +784,16 @@ type WatchInterruptsRequest struct {
 	// The most changes in one message, in InterruptChange.changes: changes that are
 	// there at the same time come together, which costs client and server less. More
 	// than 256 counts as 256; 0 sends each change in a message of its own.
-	MaxChanges    int32 `protobuf:"varint,4,opt,name=max_changes,json=maxChanges,proto3" json:"max_changes,omitempty"`
+	MaxChanges int32 `protobuf:"varint,4,opt,name=max_changes,json=maxChanges,proto3" json:"max_changes,omitempty"`
+	// Set Interrupt.allowed. It costs the server some time for each question.
+	WithAllowed   bool `protobuf:"varint,5,opt,name=with_allowed,json=withAllowed,proto3" json:"with_allowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchInterruptsRequest) Reset() {
 	*x = WatchInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -477,7 +805,7 @@ func (x *WatchInterruptsRequest) String() string {
 func (*WatchInterruptsRequest) ProtoMessage() {}
 
 func (x *WatchInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -490,7 +818,7 @@ func (x *WatchInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*WatchInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{6}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchInterruptsRequest) GetFilter() string {
@@ -521,6 +849,13 @@ func (x *WatchInterruptsRequest) GetMaxChanges() int32 {
 	return 0
 }
 
+func (x *WatchInterruptsRequest) GetWithAllowed() bool {
+	if x != nil {
+		return x.WithAllowed
+	}
+	return false
+}
+
 // A question that is new or has changed.
 type InterruptChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -546,7 +881,7 @@ type InterruptChange struct {
 
 func (x *InterruptChange) Reset() {
 	*x = InterruptChange{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +893,7 @@ func (x *InterruptChange) String() string {
 func (*InterruptChange) ProtoMessage() {}
 
 func (x *InterruptChange) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +906,7 @@ func (x *InterruptChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptChange.ProtoReflect.Descriptor instead.
 func (*InterruptChange) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{7}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InterruptChange) GetInterrupt() *Interrupt {
@@ -624,7 +959,7 @@ type ClaimInterruptRequest struct {
 
 func (x *ClaimInterruptRequest) Reset() {
 	*x = ClaimInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +971,7 @@ func (x *ClaimInterruptRequest) String() string {
 func (*ClaimInterruptRequest) ProtoMessage() {}
 
 func (x *ClaimInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +984,7 @@ func (x *ClaimInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimInterruptRequest.ProtoReflect.Descriptor instead.
 func (*ClaimInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ClaimInterruptRequest) GetThreadId() string {
@@ -688,7 +1023,7 @@ type ReleaseInterruptRequest struct {
 
 func (x *ReleaseInterruptRequest) Reset() {
 	*x = ReleaseInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +1035,7 @@ func (x *ReleaseInterruptRequest) String() string {
 func (*ReleaseInterruptRequest) ProtoMessage() {}
 
 func (x *ReleaseInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +1048,7 @@ func (x *ReleaseInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseInterruptRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReleaseInterruptRequest) GetThreadId() string {
@@ -750,7 +1085,7 @@ type CheckResponsesRequest struct {
 
 func (x *CheckResponsesRequest) Reset() {
 	*x = CheckResponsesRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +1097,7 @@ func (x *CheckResponsesRequest) String() string {
 func (*CheckResponsesRequest) ProtoMessage() {}
 
 func (x *CheckResponsesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +1110,7 @@ func (x *CheckResponsesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponsesRequest.ProtoReflect.Descriptor instead.
 func (*CheckResponsesRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CheckResponsesRequest) GetThreadId() string {
@@ -803,7 +1138,7 @@ type CheckResponsesResponse struct {
 
 func (x *CheckResponsesResponse) Reset() {
 	*x = CheckResponsesResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +1150,7 @@ func (x *CheckResponsesResponse) String() string {
 func (*CheckResponsesResponse) ProtoMessage() {}
 
 func (x *CheckResponsesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +1163,7 @@ func (x *CheckResponsesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponsesResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponsesResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CheckResponsesResponse) GetOutcomes() []*CheckResponsesResponse_Outcome {
@@ -855,7 +1190,7 @@ type DelegateInterruptRequest struct {
 
 func (x *DelegateInterruptRequest) Reset() {
 	*x = DelegateInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +1202,7 @@ func (x *DelegateInterruptRequest) String() string {
 func (*DelegateInterruptRequest) ProtoMessage() {}
 
 func (x *DelegateInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +1215,7 @@ func (x *DelegateInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DelegateInterruptRequest.ProtoReflect.Descriptor instead.
 func (*DelegateInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DelegateInterruptRequest) GetThreadId() string {
@@ -926,7 +1261,7 @@ type RetractResponseRequest struct {
 
 func (x *RetractResponseRequest) Reset() {
 	*x = RetractResponseRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1273,7 @@ func (x *RetractResponseRequest) String() string {
 func (*RetractResponseRequest) ProtoMessage() {}
 
 func (x *RetractResponseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1286,7 @@ func (x *RetractResponseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetractResponseRequest.ProtoReflect.Descriptor instead.
 func (*RetractResponseRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RetractResponseRequest) GetThreadId() string {
@@ -992,7 +1327,7 @@ type RevealInterruptRequest struct {
 
 func (x *RevealInterruptRequest) Reset() {
 	*x = RevealInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1339,7 @@ func (x *RevealInterruptRequest) String() string {
 func (*RevealInterruptRequest) ProtoMessage() {}
 
 func (x *RevealInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1352,7 @@ func (x *RevealInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevealInterruptRequest.ProtoReflect.Descriptor instead.
 func (*RevealInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RevealInterruptRequest) GetThreadId() string {
@@ -1066,7 +1401,7 @@ type RevealInterruptResponse struct {
 
 func (x *RevealInterruptResponse) Reset() {
 	*x = RevealInterruptResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1413,7 @@ func (x *RevealInterruptResponse) String() string {
 func (*RevealInterruptResponse) ProtoMessage() {}
 
 func (x *RevealInterruptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1426,7 @@ func (x *RevealInterruptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevealInterruptResponse.ProtoReflect.Descriptor instead.
 func (*RevealInterruptResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RevealInterruptResponse) GetValue() *Payload {
@@ -1139,7 +1474,7 @@ type CommentInterruptRequest struct {
 
 func (x *CommentInterruptRequest) Reset() {
 	*x = CommentInterruptRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1486,7 @@ func (x *CommentInterruptRequest) String() string {
 func (*CommentInterruptRequest) ProtoMessage() {}
 
 func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1499,7 @@ func (x *CommentInterruptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommentInterruptRequest.ProtoReflect.Descriptor instead.
 func (*CommentInterruptRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{16}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CommentInterruptRequest) GetThreadId() string {
@@ -1222,7 +1557,7 @@ type MakeLinkRequest struct {
 
 func (x *MakeLinkRequest) Reset() {
 	*x = MakeLinkRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1569,7 @@ func (x *MakeLinkRequest) String() string {
 func (*MakeLinkRequest) ProtoMessage() {}
 
 func (x *MakeLinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1582,7 @@ func (x *MakeLinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeLinkRequest.ProtoReflect.Descriptor instead.
 func (*MakeLinkRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{17}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MakeLinkRequest) GetThreadId() string {
@@ -1314,7 +1649,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1661,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1674,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{18}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Link) GetUrl() string {
@@ -1380,7 +1715,7 @@ type ListTrailRequest struct {
 
 func (x *ListTrailRequest) Reset() {
 	*x = ListTrailRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1727,7 @@ func (x *ListTrailRequest) String() string {
 func (*ListTrailRequest) ProtoMessage() {}
 
 func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1740,7 @@ func (x *ListTrailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailRequest.ProtoReflect.Descriptor instead.
 func (*ListTrailRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{19}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListTrailRequest) GetThreadId() string {
@@ -1449,7 +1784,7 @@ type ListTrailResponse struct {
 
 func (x *ListTrailResponse) Reset() {
 	*x = ListTrailResponse{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1796,7 @@ func (x *ListTrailResponse) String() string {
 func (*ListTrailResponse) ProtoMessage() {}
 
 func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1809,7 @@ func (x *ListTrailResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrailResponse.ProtoReflect.Descriptor instead.
 func (*ListTrailResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{20}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListTrailResponse) GetEntries() []*TrailEntry {
@@ -1525,7 +1860,7 @@ type AnswerInterruptsRequest struct {
 
 func (x *AnswerInterruptsRequest) Reset() {
 	*x = AnswerInterruptsRequest{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +1872,7 @@ func (x *AnswerInterruptsRequest) String() string {
 func (*AnswerInterruptsRequest) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[21]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +1885,7 @@ func (x *AnswerInterruptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{21}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AnswerInterruptsRequest) GetWhich() isAnswerInterruptsRequest_Which {
@@ -1688,7 +2023,7 @@ type AnswerOutcome struct {
 
 func (x *AnswerOutcome) Reset() {
 	*x = AnswerOutcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +2035,7 @@ func (x *AnswerOutcome) String() string {
 func (*AnswerOutcome) ProtoMessage() {}
 
 func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[22]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +2048,7 @@ func (x *AnswerOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerOutcome.ProtoReflect.Descriptor instead.
 func (*AnswerOutcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{22}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AnswerOutcome) GetThreadId() string {
@@ -1764,7 +2099,7 @@ type CountInterruptsResponse_Count struct {
 
 func (x *CountInterruptsResponse_Count) Reset() {
 	*x = CountInterruptsResponse_Count{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1776,7 +2111,7 @@ func (x *CountInterruptsResponse_Count) String() string {
 func (*CountInterruptsResponse_Count) ProtoMessage() {}
 
 func (x *CountInterruptsResponse_Count) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[23]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,6 +2141,286 @@ func (x *CountInterruptsResponse_Count) GetPrecision() CountInterruptsResponse_P
 	return CountInterruptsResponse_PRECISION_UNSPECIFIED
 }
 
+// Numbers of questions. One counts as asked when it is asked, and at its end once
+// more. An answer that is taken back does not count any more.
+type InterruptStatistics_Counts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Questions that were asked.
+	Asked int64 `protobuf:"varint,1,opt,name=asked,proto3" json:"asked,omitempty"`
+	// Questions that people answered or dismissed, and breakpoints that they passed.
+	Answered int64 `protobuf:"varint,2,opt,name=answered,proto3" json:"answered,omitempty"`
+	// Those of answered that came after the first step of the question, or its
+	// expiry, was due.
+	AnsweredLate int64 `protobuf:"varint,3,opt,name=answered_late,json=answeredLate,proto3" json:"answered_late,omitempty"`
+	// Questions whose default counts, because no answer came in time.
+	Defaulted int64 `protobuf:"varint,4,opt,name=defaulted,proto3" json:"defaulted,omitempty"`
+	// Questions without a default that no answer came to in time.
+	Expired int64 `protobuf:"varint,5,opt,name=expired,proto3" json:"expired,omitempty"`
+	// Questions that nobody needs to answer any more: their run was cancelled, or
+	// something else made them void.
+	Withdrawn     int64 `protobuf:"varint,6,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterruptStatistics_Counts) Reset() {
+	*x = InterruptStatistics_Counts{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterruptStatistics_Counts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterruptStatistics_Counts) ProtoMessage() {}
+
+func (x *InterruptStatistics_Counts) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterruptStatistics_Counts.ProtoReflect.Descriptor instead.
+func (*InterruptStatistics_Counts) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{5, 0}
+}
+
+func (x *InterruptStatistics_Counts) GetAsked() int64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *InterruptStatistics_Counts) GetAnswered() int64 {
+	if x != nil {
+		return x.Answered
+	}
+	return 0
+}
+
+func (x *InterruptStatistics_Counts) GetAnsweredLate() int64 {
+	if x != nil {
+		return x.AnsweredLate
+	}
+	return 0
+}
+
+func (x *InterruptStatistics_Counts) GetDefaulted() int64 {
+	if x != nil {
+		return x.Defaulted
+	}
+	return 0
+}
+
+func (x *InterruptStatistics_Counts) GetExpired() int64 {
+	if x != nil {
+		return x.Expired
+	}
+	return 0
+}
+
+func (x *InterruptStatistics_Counts) GetWithdrawn() int64 {
+	if x != nil {
+		return x.Withdrawn
+	}
+	return 0
+}
+
+// What became of some questions.
+type InterruptStatistics_Series struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sum of intervals.
+	Total *InterruptStatistics_Counts `protobuf:"bytes,1,opt,name=total,proto3" json:"total,omitempty"`
+	// How long half of the answers took at most, as exact as the buckets in which
+	// waits are counted. Unset without an answer.
+	MedianWait *durationpb.Duration `protobuf:"bytes,2,opt,name=median_wait,json=medianWait,proto3" json:"median_wait,omitempty"`
+	// How long 95 of 100 answers took at most.
+	P95Wait *durationpb.Duration `protobuf:"bytes,3,opt,name=p95_wait,json=p95Wait,proto3" json:"p95_wait,omitempty"`
+	// The intervals one after the other, from begin_time on. The last one has the
+	// present.
+	Intervals     []*InterruptStatistics_Counts `protobuf:"bytes,4,rep,name=intervals,proto3" json:"intervals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterruptStatistics_Series) Reset() {
+	*x = InterruptStatistics_Series{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterruptStatistics_Series) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterruptStatistics_Series) ProtoMessage() {}
+
+func (x *InterruptStatistics_Series) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterruptStatistics_Series.ProtoReflect.Descriptor instead.
+func (*InterruptStatistics_Series) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{5, 1}
+}
+
+func (x *InterruptStatistics_Series) GetTotal() *InterruptStatistics_Counts {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
+func (x *InterruptStatistics_Series) GetMedianWait() *durationpb.Duration {
+	if x != nil {
+		return x.MedianWait
+	}
+	return nil
+}
+
+func (x *InterruptStatistics_Series) GetP95Wait() *durationpb.Duration {
+	if x != nil {
+		return x.P95Wait
+	}
+	return nil
+}
+
+func (x *InterruptStatistics_Series) GetIntervals() []*InterruptStatistics_Counts {
+	if x != nil {
+		return x.Intervals
+	}
+	return nil
+}
+
+// What became of the questions of a group.
+type InterruptStatistics_Group struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the group; empty for questions that are for no group.
+	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// A question for several groups counts for each of them. One that was escalated
+	// counts from then on for the added groups, too.
+	Series        *InterruptStatistics_Series `protobuf:"bytes,2,opt,name=series,proto3" json:"series,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterruptStatistics_Group) Reset() {
+	*x = InterruptStatistics_Group{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterruptStatistics_Group) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterruptStatistics_Group) ProtoMessage() {}
+
+func (x *InterruptStatistics_Group) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterruptStatistics_Group.ProtoReflect.Descriptor instead.
+func (*InterruptStatistics_Group) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{5, 2}
+}
+
+func (x *InterruptStatistics_Group) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *InterruptStatistics_Group) GetSeries() *InterruptStatistics_Series {
+	if x != nil {
+		return x.Series
+	}
+	return nil
+}
+
+// How often a decision was made.
+type AnswerStatistics_Decision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	Value *Payload `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// Number of answers with it.
+	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerStatistics_Decision) Reset() {
+	*x = AnswerStatistics_Decision{}
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerStatistics_Decision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerStatistics_Decision) ProtoMessage() {}
+
+func (x *AnswerStatistics_Decision) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerStatistics_Decision.ProtoReflect.Descriptor instead.
+func (*AnswerStatistics_Decision) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{7, 0}
+}
+
+func (x *AnswerStatistics_Decision) GetValue() *Payload {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *AnswerStatistics_Decision) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // What an answer would do.
 type CheckResponsesResponse_Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1826,7 +2441,7 @@ type CheckResponsesResponse_Outcome struct {
 
 func (x *CheckResponsesResponse_Outcome) Reset() {
 	*x = CheckResponsesResponse_Outcome{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +2453,7 @@ func (x *CheckResponsesResponse_Outcome) String() string {
 func (*CheckResponsesResponse_Outcome) ProtoMessage() {}
 
 func (x *CheckResponsesResponse_Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[24]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +2466,7 @@ func (x *CheckResponsesResponse_Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponsesResponse_Outcome.ProtoReflect.Descriptor instead.
 func (*CheckResponsesResponse_Outcome) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{11, 0}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{15, 0}
 }
 
 func (x *CheckResponsesResponse_Outcome) GetInterruptId() string {
@@ -1905,7 +2520,7 @@ type AnswerInterruptsRequest_Target struct {
 
 func (x *AnswerInterruptsRequest_Target) Reset() {
 	*x = AnswerInterruptsRequest_Target{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[25]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2532,7 @@ func (x *AnswerInterruptsRequest_Target) String() string {
 func (*AnswerInterruptsRequest_Target) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[25]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2545,7 @@ func (x *AnswerInterruptsRequest_Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Target.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Target) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{21, 0}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{25, 0}
 }
 
 func (x *AnswerInterruptsRequest_Target) GetThreadId() string {
@@ -1965,7 +2580,7 @@ type AnswerInterruptsRequest_Targets struct {
 
 func (x *AnswerInterruptsRequest_Targets) Reset() {
 	*x = AnswerInterruptsRequest_Targets{}
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[26]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2592,7 @@ func (x *AnswerInterruptsRequest_Targets) String() string {
 func (*AnswerInterruptsRequest_Targets) ProtoMessage() {}
 
 func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[26]
+	mi := &file_graphd_v1_interrupt_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2605,7 @@ func (x *AnswerInterruptsRequest_Targets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerInterruptsRequest_Targets.ProtoReflect.Descriptor instead.
 func (*AnswerInterruptsRequest_Targets) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{21, 1}
+	return file_graphd_v1_interrupt_service_proto_rawDescGZIP(), []int{25, 1}
 }
 
 func (x *AnswerInterruptsRequest_Targets) GetTargets() []*AnswerInterruptsRequest_Target {
@@ -2004,14 +2619,15 @@ var File_graphd_v1_interrupt_service_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\n" +
-	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\xa3\x01\n" +
+	"!graphd/v1/interrupt_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\xc6\x01\n" +
 	"\x15ListInterruptsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x16\n" +
 	"\x06filter\x18\x04 \x01(\tR\x06filter\x12\x19\n" +
-	"\border_by\x18\x05 \x01(\tR\aorderBy\"v\n" +
+	"\border_by\x18\x05 \x01(\tR\aorderBy\x12!\n" +
+	"\fwith_allowed\x18\x06 \x01(\bR\vwithAllowed\"v\n" +
 	"\x16ListInterruptsResponse\x124\n" +
 	"\n" +
 	"interrupts\x18\x01 \x03(\v2\x14.graphd.v1.InterruptR\n" +
@@ -2028,20 +2644,64 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\x15PRECISION_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPRECISION_EXACT\x10\x01\x12\x15\n" +
 	"\x11PRECISION_AT_MOST\x10\x02\x12\x16\n" +
-	"\x12PRECISION_AT_LEAST\x10\x03\"U\n" +
+	"\x12PRECISION_AT_LEAST\x10\x03\"V\n" +
+	"\x1dGetInterruptStatisticsRequest\x125\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xab\a\n" +
+	"\x13InterruptStatistics\x12=\n" +
+	"\fcounts_since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\vcountsSince\x129\n" +
+	"\n" +
+	"begin_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tbeginTime\x125\n" +
+	"\binterval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\binterval\x127\n" +
+	"\x03all\x18\x04 \x01(\v2%.graphd.v1.InterruptStatistics.SeriesR\x03all\x12<\n" +
+	"\x06groups\x18\x05 \x03(\v2$.graphd.v1.InterruptStatistics.GroupR\x06groups\x12=\n" +
+	"\x06others\x18\x06 \x01(\v2%.graphd.v1.InterruptStatistics.SeriesR\x06others\x12\x18\n" +
+	"\apartial\x18\a \x01(\bR\apartial\x1a\xb5\x01\n" +
+	"\x06Counts\x12\x14\n" +
+	"\x05asked\x18\x01 \x01(\x03R\x05asked\x12\x1a\n" +
+	"\banswered\x18\x02 \x01(\x03R\banswered\x12#\n" +
+	"\ranswered_late\x18\x03 \x01(\x03R\fansweredLate\x12\x1c\n" +
+	"\tdefaulted\x18\x04 \x01(\x03R\tdefaulted\x12\x18\n" +
+	"\aexpired\x18\x05 \x01(\x03R\aexpired\x12\x1c\n" +
+	"\twithdrawn\x18\x06 \x01(\x03R\twithdrawn\x1a\xfc\x01\n" +
+	"\x06Series\x12;\n" +
+	"\x05total\x18\x01 \x01(\v2%.graphd.v1.InterruptStatistics.CountsR\x05total\x12:\n" +
+	"\vmedian_wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"medianWait\x124\n" +
+	"\bp95_wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\ap95Wait\x12C\n" +
+	"\tintervals\x18\x04 \x03(\v2%.graphd.v1.InterruptStatistics.CountsR\tintervals\x1a\\\n" +
+	"\x05Group\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12=\n" +
+	"\x06series\x18\x02 \x01(\v2%.graphd.v1.InterruptStatistics.SeriesR\x06series\"F\n" +
+	"\x1aGetAnswerStatisticsRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\xc5\x03\n" +
+	"\x10AnswerStatistics\x12=\n" +
+	"\fcounts_since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\vcountsSince\x12\x1a\n" +
+	"\banswered\x18\x02 \x01(\x03R\banswered\x12\x1c\n" +
+	"\tdismissed\x18\x03 \x01(\x03R\tdismissed\x12\x1c\n" +
+	"\tdefaulted\x18\x04 \x01(\x03R\tdefaulted\x12\x18\n" +
+	"\aexpired\x18\x05 \x01(\x03R\aexpired\x12B\n" +
+	"\tdecisions\x18\x06 \x03(\v2$.graphd.v1.AnswerStatistics.DecisionR\tdecisions\x12:\n" +
+	"\vmedian_wait\x18\a \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"medianWait\x124\n" +
+	"\bp95_wait\x18\b \x01(\v2\x19.google.protobuf.DurationR\ap95Wait\x1aJ\n" +
+	"\bDecision\x12(\n" +
+	"\x05value\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"U\n" +
 	"\x13GetInterruptRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12!\n" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\"\x89\x01\n" +
 	"\x16UpdateInterruptRequest\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"\x91\x01\n" +
+	"updateMask\"\xb4\x01\n" +
 	"\x16WatchInterruptsRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1b\n" +
 	"\tstart_now\x18\x03 \x01(\bR\bstartNow\x12\x1f\n" +
 	"\vmax_changes\x18\x04 \x01(\x05R\n" +
-	"maxChanges\"\xce\x01\n" +
+	"maxChanges\x12!\n" +
+	"\fwith_allowed\x18\x05 \x01(\bR\vwithAllowed\"\xce\x01\n" +
 	"\x0fInterruptChange\x122\n" +
 	"\tinterrupt\x18\x01 \x01(\v2\x14.graphd.v1.InterruptR\tinterrupt\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12\x1a\n" +
@@ -2137,10 +2797,13 @@ const file_graphd_v1_interrupt_service_proto_rawDesc = "" +
 	"\finterrupt_id\x18\x02 \x01(\tR\vinterruptId\x12\x16\n" +
 	"\x06stored\x18\x03 \x01(\bR\x06stored\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage2\xb2\t\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage2\xf1\n" +
+	"\n" +
 	"\x10InterruptService\x12U\n" +
 	"\x0eListInterrupts\x12 .graphd.v1.ListInterruptsRequest\x1a!.graphd.v1.ListInterruptsResponse\x12X\n" +
-	"\x0fCountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12D\n" +
+	"\x0fCountInterrupts\x12!.graphd.v1.CountInterruptsRequest\x1a\".graphd.v1.CountInterruptsResponse\x12b\n" +
+	"\x16GetInterruptStatistics\x12(.graphd.v1.GetInterruptStatisticsRequest\x1a\x1e.graphd.v1.InterruptStatistics\x12Y\n" +
+	"\x13GetAnswerStatistics\x12%.graphd.v1.GetAnswerStatisticsRequest\x1a\x1b.graphd.v1.AnswerStatistics\x12D\n" +
 	"\fGetInterrupt\x12\x1e.graphd.v1.GetInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12J\n" +
 	"\x0fUpdateInterrupt\x12!.graphd.v1.UpdateInterruptRequest\x1a\x14.graphd.v1.Interrupt\x12R\n" +
 	"\x0fWatchInterrupts\x12!.graphd.v1.WatchInterruptsRequest\x1a\x1a.graphd.v1.InterruptChange0\x01\x12H\n" +
@@ -2168,105 +2831,134 @@ func file_graphd_v1_interrupt_service_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_interrupt_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_graphd_v1_interrupt_service_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_graphd_v1_interrupt_service_proto_goTypes = []any{
 	(CountInterruptsResponse_Precision)(0),  // 0: graphd.v1.CountInterruptsResponse.Precision
 	(*ListInterruptsRequest)(nil),           // 1: graphd.v1.ListInterruptsRequest
 	(*ListInterruptsResponse)(nil),          // 2: graphd.v1.ListInterruptsResponse
 	(*CountInterruptsRequest)(nil),          // 3: graphd.v1.CountInterruptsRequest
 	(*CountInterruptsResponse)(nil),         // 4: graphd.v1.CountInterruptsResponse
-	(*GetInterruptRequest)(nil),             // 5: graphd.v1.GetInterruptRequest
-	(*UpdateInterruptRequest)(nil),          // 6: graphd.v1.UpdateInterruptRequest
-	(*WatchInterruptsRequest)(nil),          // 7: graphd.v1.WatchInterruptsRequest
-	(*InterruptChange)(nil),                 // 8: graphd.v1.InterruptChange
-	(*ClaimInterruptRequest)(nil),           // 9: graphd.v1.ClaimInterruptRequest
-	(*ReleaseInterruptRequest)(nil),         // 10: graphd.v1.ReleaseInterruptRequest
-	(*CheckResponsesRequest)(nil),           // 11: graphd.v1.CheckResponsesRequest
-	(*CheckResponsesResponse)(nil),          // 12: graphd.v1.CheckResponsesResponse
-	(*DelegateInterruptRequest)(nil),        // 13: graphd.v1.DelegateInterruptRequest
-	(*RetractResponseRequest)(nil),          // 14: graphd.v1.RetractResponseRequest
-	(*RevealInterruptRequest)(nil),          // 15: graphd.v1.RevealInterruptRequest
-	(*RevealInterruptResponse)(nil),         // 16: graphd.v1.RevealInterruptResponse
-	(*CommentInterruptRequest)(nil),         // 17: graphd.v1.CommentInterruptRequest
-	(*MakeLinkRequest)(nil),                 // 18: graphd.v1.MakeLinkRequest
-	(*Link)(nil),                            // 19: graphd.v1.Link
-	(*ListTrailRequest)(nil),                // 20: graphd.v1.ListTrailRequest
-	(*ListTrailResponse)(nil),               // 21: graphd.v1.ListTrailResponse
-	(*AnswerInterruptsRequest)(nil),         // 22: graphd.v1.AnswerInterruptsRequest
-	(*AnswerOutcome)(nil),                   // 23: graphd.v1.AnswerOutcome
-	(*CountInterruptsResponse_Count)(nil),   // 24: graphd.v1.CountInterruptsResponse.Count
-	(*CheckResponsesResponse_Outcome)(nil),  // 25: graphd.v1.CheckResponsesResponse.Outcome
-	(*AnswerInterruptsRequest_Target)(nil),  // 26: graphd.v1.AnswerInterruptsRequest.Target
-	(*AnswerInterruptsRequest_Targets)(nil), // 27: graphd.v1.AnswerInterruptsRequest.Targets
-	(*Interrupt)(nil),                       // 28: graphd.v1.Interrupt
-	(*fieldmaskpb.FieldMask)(nil),           // 29: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),             // 30: google.protobuf.Duration
-	(*InterruptResponse)(nil),               // 31: graphd.v1.InterruptResponse
-	(*Payload)(nil),                         // 32: graphd.v1.Payload
-	(*TrailEntry)(nil),                      // 33: graphd.v1.TrailEntry
-	(*timestamppb.Timestamp)(nil),           // 34: google.protobuf.Timestamp
-	(*Dismissal)(nil),                       // 35: graphd.v1.Dismissal
+	(*GetInterruptStatisticsRequest)(nil),   // 5: graphd.v1.GetInterruptStatisticsRequest
+	(*InterruptStatistics)(nil),             // 6: graphd.v1.InterruptStatistics
+	(*GetAnswerStatisticsRequest)(nil),      // 7: graphd.v1.GetAnswerStatisticsRequest
+	(*AnswerStatistics)(nil),                // 8: graphd.v1.AnswerStatistics
+	(*GetInterruptRequest)(nil),             // 9: graphd.v1.GetInterruptRequest
+	(*UpdateInterruptRequest)(nil),          // 10: graphd.v1.UpdateInterruptRequest
+	(*WatchInterruptsRequest)(nil),          // 11: graphd.v1.WatchInterruptsRequest
+	(*InterruptChange)(nil),                 // 12: graphd.v1.InterruptChange
+	(*ClaimInterruptRequest)(nil),           // 13: graphd.v1.ClaimInterruptRequest
+	(*ReleaseInterruptRequest)(nil),         // 14: graphd.v1.ReleaseInterruptRequest
+	(*CheckResponsesRequest)(nil),           // 15: graphd.v1.CheckResponsesRequest
+	(*CheckResponsesResponse)(nil),          // 16: graphd.v1.CheckResponsesResponse
+	(*DelegateInterruptRequest)(nil),        // 17: graphd.v1.DelegateInterruptRequest
+	(*RetractResponseRequest)(nil),          // 18: graphd.v1.RetractResponseRequest
+	(*RevealInterruptRequest)(nil),          // 19: graphd.v1.RevealInterruptRequest
+	(*RevealInterruptResponse)(nil),         // 20: graphd.v1.RevealInterruptResponse
+	(*CommentInterruptRequest)(nil),         // 21: graphd.v1.CommentInterruptRequest
+	(*MakeLinkRequest)(nil),                 // 22: graphd.v1.MakeLinkRequest
+	(*Link)(nil),                            // 23: graphd.v1.Link
+	(*ListTrailRequest)(nil),                // 24: graphd.v1.ListTrailRequest
+	(*ListTrailResponse)(nil),               // 25: graphd.v1.ListTrailResponse
+	(*AnswerInterruptsRequest)(nil),         // 26: graphd.v1.AnswerInterruptsRequest
+	(*AnswerOutcome)(nil),                   // 27: graphd.v1.AnswerOutcome
+	(*CountInterruptsResponse_Count)(nil),   // 28: graphd.v1.CountInterruptsResponse.Count
+	(*InterruptStatistics_Counts)(nil),      // 29: graphd.v1.InterruptStatistics.Counts
+	(*InterruptStatistics_Series)(nil),      // 30: graphd.v1.InterruptStatistics.Series
+	(*InterruptStatistics_Group)(nil),       // 31: graphd.v1.InterruptStatistics.Group
+	(*AnswerStatistics_Decision)(nil),       // 32: graphd.v1.AnswerStatistics.Decision
+	(*CheckResponsesResponse_Outcome)(nil),  // 33: graphd.v1.CheckResponsesResponse.Outcome
+	(*AnswerInterruptsRequest_Target)(nil),  // 34: graphd.v1.AnswerInterruptsRequest.Target
+	(*AnswerInterruptsRequest_Targets)(nil), // 35: graphd.v1.AnswerInterruptsRequest.Targets
+	(*Interrupt)(nil),                       // 36: graphd.v1.Interrupt
+	(*durationpb.Duration)(nil),             // 37: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),           // 38: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),           // 39: google.protobuf.FieldMask
+	(*InterruptResponse)(nil),               // 40: graphd.v1.InterruptResponse
+	(*Payload)(nil),                         // 41: graphd.v1.Payload
+	(*TrailEntry)(nil),                      // 42: graphd.v1.TrailEntry
+	(*Dismissal)(nil),                       // 43: graphd.v1.Dismissal
 }
 var file_graphd_v1_interrupt_service_proto_depIdxs = []int32{
-	28, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
-	24, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
-	28, // 2: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
-	29, // 3: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
-	28, // 4: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
-	8,  // 5: graphd.v1.InterruptChange.changes:type_name -> graphd.v1.InterruptChange
-	30, // 6: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
-	31, // 7: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
-	25, // 8: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
-	32, // 9: graphd.v1.RevealInterruptResponse.value:type_name -> graphd.v1.Payload
-	32, // 10: graphd.v1.RevealInterruptResponse.default_response:type_name -> graphd.v1.Payload
-	32, // 11: graphd.v1.RevealInterruptResponse.response:type_name -> graphd.v1.Payload
-	33, // 12: graphd.v1.RevealInterruptResponse.entry:type_name -> graphd.v1.TrailEntry
-	30, // 13: graphd.v1.MakeLinkRequest.valid:type_name -> google.protobuf.Duration
-	32, // 14: graphd.v1.MakeLinkRequest.preset:type_name -> graphd.v1.Payload
-	34, // 15: graphd.v1.Link.expire_time:type_name -> google.protobuf.Timestamp
-	33, // 16: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
-	27, // 17: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
-	32, // 18: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
-	35, // 19: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
-	34, // 20: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
-	0,  // 21: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
-	30, // 22: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
-	26, // 23: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
-	1,  // 24: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
-	3,  // 25: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
-	5,  // 26: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
-	6,  // 27: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
-	7,  // 28: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
-	9,  // 29: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
-	10, // 30: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
-	11, // 31: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
-	13, // 32: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
-	14, // 33: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
-	15, // 34: graphd.v1.InterruptService.RevealInterrupt:input_type -> graphd.v1.RevealInterruptRequest
-	17, // 35: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
-	18, // 36: graphd.v1.InterruptService.MakeLink:input_type -> graphd.v1.MakeLinkRequest
-	20, // 37: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
-	22, // 38: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
-	2,  // 39: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
-	4,  // 40: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
-	28, // 41: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
-	28, // 42: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
-	8,  // 43: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
-	28, // 44: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
-	28, // 45: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
-	12, // 46: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
-	28, // 47: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
-	28, // 48: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
-	16, // 49: graphd.v1.InterruptService.RevealInterrupt:output_type -> graphd.v1.RevealInterruptResponse
-	33, // 50: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
-	19, // 51: graphd.v1.InterruptService.MakeLink:output_type -> graphd.v1.Link
-	21, // 52: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
-	23, // 53: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
-	39, // [39:54] is the sub-list for method output_type
-	24, // [24:39] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	36, // 0: graphd.v1.ListInterruptsResponse.interrupts:type_name -> graphd.v1.Interrupt
+	28, // 1: graphd.v1.CountInterruptsResponse.counts:type_name -> graphd.v1.CountInterruptsResponse.Count
+	37, // 2: graphd.v1.GetInterruptStatisticsRequest.interval:type_name -> google.protobuf.Duration
+	38, // 3: graphd.v1.InterruptStatistics.counts_since:type_name -> google.protobuf.Timestamp
+	38, // 4: graphd.v1.InterruptStatistics.begin_time:type_name -> google.protobuf.Timestamp
+	37, // 5: graphd.v1.InterruptStatistics.interval:type_name -> google.protobuf.Duration
+	30, // 6: graphd.v1.InterruptStatistics.all:type_name -> graphd.v1.InterruptStatistics.Series
+	31, // 7: graphd.v1.InterruptStatistics.groups:type_name -> graphd.v1.InterruptStatistics.Group
+	30, // 8: graphd.v1.InterruptStatistics.others:type_name -> graphd.v1.InterruptStatistics.Series
+	38, // 9: graphd.v1.AnswerStatistics.counts_since:type_name -> google.protobuf.Timestamp
+	32, // 10: graphd.v1.AnswerStatistics.decisions:type_name -> graphd.v1.AnswerStatistics.Decision
+	37, // 11: graphd.v1.AnswerStatistics.median_wait:type_name -> google.protobuf.Duration
+	37, // 12: graphd.v1.AnswerStatistics.p95_wait:type_name -> google.protobuf.Duration
+	36, // 13: graphd.v1.UpdateInterruptRequest.interrupt:type_name -> graphd.v1.Interrupt
+	39, // 14: graphd.v1.UpdateInterruptRequest.update_mask:type_name -> google.protobuf.FieldMask
+	36, // 15: graphd.v1.InterruptChange.interrupt:type_name -> graphd.v1.Interrupt
+	12, // 16: graphd.v1.InterruptChange.changes:type_name -> graphd.v1.InterruptChange
+	37, // 17: graphd.v1.ClaimInterruptRequest.duration:type_name -> google.protobuf.Duration
+	40, // 18: graphd.v1.CheckResponsesRequest.responses:type_name -> graphd.v1.InterruptResponse
+	33, // 19: graphd.v1.CheckResponsesResponse.outcomes:type_name -> graphd.v1.CheckResponsesResponse.Outcome
+	41, // 20: graphd.v1.RevealInterruptResponse.value:type_name -> graphd.v1.Payload
+	41, // 21: graphd.v1.RevealInterruptResponse.default_response:type_name -> graphd.v1.Payload
+	41, // 22: graphd.v1.RevealInterruptResponse.response:type_name -> graphd.v1.Payload
+	42, // 23: graphd.v1.RevealInterruptResponse.entry:type_name -> graphd.v1.TrailEntry
+	37, // 24: graphd.v1.MakeLinkRequest.valid:type_name -> google.protobuf.Duration
+	41, // 25: graphd.v1.MakeLinkRequest.preset:type_name -> graphd.v1.Payload
+	38, // 26: graphd.v1.Link.expire_time:type_name -> google.protobuf.Timestamp
+	42, // 27: graphd.v1.ListTrailResponse.entries:type_name -> graphd.v1.TrailEntry
+	35, // 28: graphd.v1.AnswerInterruptsRequest.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Targets
+	41, // 29: graphd.v1.AnswerInterruptsRequest.value:type_name -> graphd.v1.Payload
+	43, // 30: graphd.v1.AnswerInterruptsRequest.dismissal:type_name -> graphd.v1.Dismissal
+	38, // 31: graphd.v1.AnswerInterruptsRequest.asked_before:type_name -> google.protobuf.Timestamp
+	0,  // 32: graphd.v1.CountInterruptsResponse.Count.precision:type_name -> graphd.v1.CountInterruptsResponse.Precision
+	29, // 33: graphd.v1.InterruptStatistics.Series.total:type_name -> graphd.v1.InterruptStatistics.Counts
+	37, // 34: graphd.v1.InterruptStatistics.Series.median_wait:type_name -> google.protobuf.Duration
+	37, // 35: graphd.v1.InterruptStatistics.Series.p95_wait:type_name -> google.protobuf.Duration
+	29, // 36: graphd.v1.InterruptStatistics.Series.intervals:type_name -> graphd.v1.InterruptStatistics.Counts
+	30, // 37: graphd.v1.InterruptStatistics.Group.series:type_name -> graphd.v1.InterruptStatistics.Series
+	41, // 38: graphd.v1.AnswerStatistics.Decision.value:type_name -> graphd.v1.Payload
+	37, // 39: graphd.v1.CheckResponsesResponse.Outcome.undo:type_name -> google.protobuf.Duration
+	34, // 40: graphd.v1.AnswerInterruptsRequest.Targets.targets:type_name -> graphd.v1.AnswerInterruptsRequest.Target
+	1,  // 41: graphd.v1.InterruptService.ListInterrupts:input_type -> graphd.v1.ListInterruptsRequest
+	3,  // 42: graphd.v1.InterruptService.CountInterrupts:input_type -> graphd.v1.CountInterruptsRequest
+	5,  // 43: graphd.v1.InterruptService.GetInterruptStatistics:input_type -> graphd.v1.GetInterruptStatisticsRequest
+	7,  // 44: graphd.v1.InterruptService.GetAnswerStatistics:input_type -> graphd.v1.GetAnswerStatisticsRequest
+	9,  // 45: graphd.v1.InterruptService.GetInterrupt:input_type -> graphd.v1.GetInterruptRequest
+	10, // 46: graphd.v1.InterruptService.UpdateInterrupt:input_type -> graphd.v1.UpdateInterruptRequest
+	11, // 47: graphd.v1.InterruptService.WatchInterrupts:input_type -> graphd.v1.WatchInterruptsRequest
+	13, // 48: graphd.v1.InterruptService.ClaimInterrupt:input_type -> graphd.v1.ClaimInterruptRequest
+	14, // 49: graphd.v1.InterruptService.ReleaseInterrupt:input_type -> graphd.v1.ReleaseInterruptRequest
+	15, // 50: graphd.v1.InterruptService.CheckResponses:input_type -> graphd.v1.CheckResponsesRequest
+	17, // 51: graphd.v1.InterruptService.DelegateInterrupt:input_type -> graphd.v1.DelegateInterruptRequest
+	18, // 52: graphd.v1.InterruptService.RetractResponse:input_type -> graphd.v1.RetractResponseRequest
+	19, // 53: graphd.v1.InterruptService.RevealInterrupt:input_type -> graphd.v1.RevealInterruptRequest
+	21, // 54: graphd.v1.InterruptService.CommentInterrupt:input_type -> graphd.v1.CommentInterruptRequest
+	22, // 55: graphd.v1.InterruptService.MakeLink:input_type -> graphd.v1.MakeLinkRequest
+	24, // 56: graphd.v1.InterruptService.ListTrail:input_type -> graphd.v1.ListTrailRequest
+	26, // 57: graphd.v1.InterruptService.AnswerInterrupts:input_type -> graphd.v1.AnswerInterruptsRequest
+	2,  // 58: graphd.v1.InterruptService.ListInterrupts:output_type -> graphd.v1.ListInterruptsResponse
+	4,  // 59: graphd.v1.InterruptService.CountInterrupts:output_type -> graphd.v1.CountInterruptsResponse
+	6,  // 60: graphd.v1.InterruptService.GetInterruptStatistics:output_type -> graphd.v1.InterruptStatistics
+	8,  // 61: graphd.v1.InterruptService.GetAnswerStatistics:output_type -> graphd.v1.AnswerStatistics
+	36, // 62: graphd.v1.InterruptService.GetInterrupt:output_type -> graphd.v1.Interrupt
+	36, // 63: graphd.v1.InterruptService.UpdateInterrupt:output_type -> graphd.v1.Interrupt
+	12, // 64: graphd.v1.InterruptService.WatchInterrupts:output_type -> graphd.v1.InterruptChange
+	36, // 65: graphd.v1.InterruptService.ClaimInterrupt:output_type -> graphd.v1.Interrupt
+	36, // 66: graphd.v1.InterruptService.ReleaseInterrupt:output_type -> graphd.v1.Interrupt
+	16, // 67: graphd.v1.InterruptService.CheckResponses:output_type -> graphd.v1.CheckResponsesResponse
+	36, // 68: graphd.v1.InterruptService.DelegateInterrupt:output_type -> graphd.v1.Interrupt
+	36, // 69: graphd.v1.InterruptService.RetractResponse:output_type -> graphd.v1.Interrupt
+	20, // 70: graphd.v1.InterruptService.RevealInterrupt:output_type -> graphd.v1.RevealInterruptResponse
+	42, // 71: graphd.v1.InterruptService.CommentInterrupt:output_type -> graphd.v1.TrailEntry
+	23, // 72: graphd.v1.InterruptService.MakeLink:output_type -> graphd.v1.Link
+	25, // 73: graphd.v1.InterruptService.ListTrail:output_type -> graphd.v1.ListTrailResponse
+	27, // 74: graphd.v1.InterruptService.AnswerInterrupts:output_type -> graphd.v1.AnswerOutcome
+	58, // [58:75] is the sub-list for method output_type
+	41, // [41:58] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_service_proto_init() }
@@ -2277,7 +2969,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_init()
-	file_graphd_v1_interrupt_service_proto_msgTypes[21].OneofWrappers = []any{
+	file_graphd_v1_interrupt_service_proto_msgTypes[25].OneofWrappers = []any{
 		(*AnswerInterruptsRequest_Targets_)(nil),
 		(*AnswerInterruptsRequest_Filter)(nil),
 		(*AnswerInterruptsRequest_Value)(nil),
@@ -2289,7 +2981,7 @@ func file_graphd_v1_interrupt_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_service_proto_rawDesc), len(file_graphd_v1_interrupt_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

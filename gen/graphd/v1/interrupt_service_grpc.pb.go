@@ -19,21 +19,23 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	InterruptService_ListInterrupts_FullMethodName    = "/graphd.v1.InterruptService/ListInterrupts"
-	InterruptService_CountInterrupts_FullMethodName   = "/graphd.v1.InterruptService/CountInterrupts"
-	InterruptService_GetInterrupt_FullMethodName      = "/graphd.v1.InterruptService/GetInterrupt"
-	InterruptService_UpdateInterrupt_FullMethodName   = "/graphd.v1.InterruptService/UpdateInterrupt"
-	InterruptService_WatchInterrupts_FullMethodName   = "/graphd.v1.InterruptService/WatchInterrupts"
-	InterruptService_ClaimInterrupt_FullMethodName    = "/graphd.v1.InterruptService/ClaimInterrupt"
-	InterruptService_ReleaseInterrupt_FullMethodName  = "/graphd.v1.InterruptService/ReleaseInterrupt"
-	InterruptService_CheckResponses_FullMethodName    = "/graphd.v1.InterruptService/CheckResponses"
-	InterruptService_DelegateInterrupt_FullMethodName = "/graphd.v1.InterruptService/DelegateInterrupt"
-	InterruptService_RetractResponse_FullMethodName   = "/graphd.v1.InterruptService/RetractResponse"
-	InterruptService_RevealInterrupt_FullMethodName   = "/graphd.v1.InterruptService/RevealInterrupt"
-	InterruptService_CommentInterrupt_FullMethodName  = "/graphd.v1.InterruptService/CommentInterrupt"
-	InterruptService_MakeLink_FullMethodName          = "/graphd.v1.InterruptService/MakeLink"
-	InterruptService_ListTrail_FullMethodName         = "/graphd.v1.InterruptService/ListTrail"
-	InterruptService_AnswerInterrupts_FullMethodName  = "/graphd.v1.InterruptService/AnswerInterrupts"
+	InterruptService_ListInterrupts_FullMethodName         = "/graphd.v1.InterruptService/ListInterrupts"
+	InterruptService_CountInterrupts_FullMethodName        = "/graphd.v1.InterruptService/CountInterrupts"
+	InterruptService_GetInterruptStatistics_FullMethodName = "/graphd.v1.InterruptService/GetInterruptStatistics"
+	InterruptService_GetAnswerStatistics_FullMethodName    = "/graphd.v1.InterruptService/GetAnswerStatistics"
+	InterruptService_GetInterrupt_FullMethodName           = "/graphd.v1.InterruptService/GetInterrupt"
+	InterruptService_UpdateInterrupt_FullMethodName        = "/graphd.v1.InterruptService/UpdateInterrupt"
+	InterruptService_WatchInterrupts_FullMethodName        = "/graphd.v1.InterruptService/WatchInterrupts"
+	InterruptService_ClaimInterrupt_FullMethodName         = "/graphd.v1.InterruptService/ClaimInterrupt"
+	InterruptService_ReleaseInterrupt_FullMethodName       = "/graphd.v1.InterruptService/ReleaseInterrupt"
+	InterruptService_CheckResponses_FullMethodName         = "/graphd.v1.InterruptService/CheckResponses"
+	InterruptService_DelegateInterrupt_FullMethodName      = "/graphd.v1.InterruptService/DelegateInterrupt"
+	InterruptService_RetractResponse_FullMethodName        = "/graphd.v1.InterruptService/RetractResponse"
+	InterruptService_RevealInterrupt_FullMethodName        = "/graphd.v1.InterruptService/RevealInterrupt"
+	InterruptService_CommentInterrupt_FullMethodName       = "/graphd.v1.InterruptService/CommentInterrupt"
+	InterruptService_MakeLink_FullMethodName               = "/graphd.v1.InterruptService/MakeLink"
+	InterruptService_ListTrail_FullMethodName              = "/graphd.v1.InterruptService/ListTrail"
+	InterruptService_AnswerInterrupts_FullMethodName       = "/graphd.v1.InterruptService/AnswerInterrupts"
 )
 
 // InterruptServiceClient is the client API for InterruptService service.
@@ -49,6 +51,15 @@ type InterruptServiceClient interface {
 	// Counts open questions of all threads by filter, without reading them. A count
 	// costs the same for ten questions and for a million. Errors: INVALID_FIELD.
 	CountInterrupts(ctx context.Context, in *CountInterruptsRequest, opts ...grpc.CallOption) (*CountInterruptsResponse, error)
+	// Returns what became of questions in the last 24 hours: whether people keep up.
+	// The counts are in the memory of the server that answers. They begin with it,
+	// and are of what it did itself: another server on the same store has others.
+	// They have the questions that the caller sees. Errors: INVALID_FIELD.
+	GetInterruptStatistics(ctx context.Context, in *GetInterruptStatisticsRequest, opts ...grpc.CallOption) (*InterruptStatistics, error)
+	// Returns how the questions of a node were answered, counted as by
+	// GetInterruptStatistics, but since the server began. A graph of which the caller
+	// does not see all questions has no counts. Errors: INVALID_FIELD.
+	GetAnswerStatistics(ctx context.Context, in *GetAnswerStatisticsRequest, opts ...grpc.CallOption) (*AnswerStatistics, error)
 	// Returns a question. Errors: THREAD_NOT_FOUND, INTERRUPT_NOT_FOUND.
 	GetInterrupt(ctx context.Context, in *GetInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
 	// Extends or assigns an open question. Errors: INTERRUPT_NOT_FOUND,
@@ -144,6 +155,26 @@ func (c *interruptServiceClient) CountInterrupts(ctx context.Context, in *CountI
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CountInterruptsResponse)
 	err := c.cc.Invoke(ctx, InterruptService_CountInterrupts_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *interruptServiceClient) GetInterruptStatistics(ctx context.Context, in *GetInterruptStatisticsRequest, opts ...grpc.CallOption) (*InterruptStatistics, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(InterruptStatistics)
+	err := c.cc.Invoke(ctx, InterruptService_GetInterruptStatistics_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *interruptServiceClient) GetAnswerStatistics(ctx context.Context, in *GetAnswerStatisticsRequest, opts ...grpc.CallOption) (*AnswerStatistics, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AnswerStatistics)
+	err := c.cc.Invoke(ctx, InterruptService_GetAnswerStatistics_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -311,6 +342,15 @@ type InterruptServiceServer interface {
 	// Counts open questions of all threads by filter, without reading them. A count
 	// costs the same for ten questions and for a million. Errors: INVALID_FIELD.
 	CountInterrupts(context.Context, *CountInterruptsRequest) (*CountInterruptsResponse, error)
+	// Returns what became of questions in the last 24 hours: whether people keep up.
+	// The counts are in the memory of the server that answers. They begin with it,
+	// and are of what it did itself: another server on the same store has others.
+	// They have the questions that the caller sees. Errors: INVALID_FIELD.
+	GetInterruptStatistics(context.Context, *GetInterruptStatisticsRequest) (*InterruptStatistics, error)
+	// Returns how the questions of a node were answered, counted as by
+	// GetInterruptStatistics, but since the server began. A graph of which the caller
+	// does not see all questions has no counts. Errors: INVALID_FIELD.
+	GetAnswerStatistics(context.Context, *GetAnswerStatisticsRequest) (*AnswerStatistics, error)
 	// Returns a question. Errors: THREAD_NOT_FOUND, INTERRUPT_NOT_FOUND.
 	GetInterrupt(context.Context, *GetInterruptRequest) (*Interrupt, error)
 	// Extends or assigns an open question. Errors: INTERRUPT_NOT_FOUND,
@@ -397,6 +437,12 @@ func (UnimplementedInterruptServiceServer) ListInterrupts(context.Context, *List
 }
 func (UnimplementedInterruptServiceServer) CountInterrupts(context.Context, *CountInterruptsRequest) (*CountInterruptsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountInterrupts not implemented")
+}
+func (UnimplementedInterruptServiceServer) GetInterruptStatistics(context.Context, *GetInterruptStatisticsRequest) (*InterruptStatistics, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetInterruptStatistics not implemented")
+}
+func (UnimplementedInterruptServiceServer) GetAnswerStatistics(context.Context, *GetAnswerStatisticsRequest) (*AnswerStatistics, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetAnswerStatistics not implemented")
 }
 func (UnimplementedInterruptServiceServer) GetInterrupt(context.Context, *GetInterruptRequest) (*Interrupt, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetInterrupt not implemented")
@@ -490,6 +536,42 @@ func _InterruptService_CountInterrupts_Handler(srv interface{}, ctx context.Cont
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(InterruptServiceServer).CountInterrupts(ctx, req.(*CountInterruptsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InterruptService_GetInterruptStatistics_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetInterruptStatisticsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).GetInterruptStatistics(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_GetInterruptStatistics_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).GetInterruptStatistics(ctx, req.(*GetInterruptStatisticsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InterruptService_GetAnswerStatistics_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetAnswerStatisticsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InterruptServiceServer).GetAnswerStatistics(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InterruptService_GetAnswerStatistics_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InterruptServiceServer).GetAnswerStatistics(ctx, req.(*GetAnswerStatisticsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -728,6 +810,14 @@ var InterruptService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CountInterrupts",
 			Handler:    _InterruptService_CountInterrupts_Handler,
+		},
+		{
+			MethodName: "GetInterruptStatistics",
+			Handler:    _InterruptService_GetInterruptStatistics_Handler,
+		},
+		{
+			MethodName: "GetAnswerStatistics",
+			Handler:    _InterruptService_GetAnswerStatistics_Handler,
 		},
 		{
 			MethodName: "GetInterrupt",

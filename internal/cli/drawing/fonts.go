@@ -32,8 +32,8 @@ func openFonts() (*fonts, error) {
 	return &fonts{bold: bold, medium: medium, faces: map[faceKey]font.Face{}}, errors.Join(errBold, errMedium)
 }
 
-// faceOf returns the font of a text. Errors are defects: the size is one of a few constants.
-func (f *fonts) faceOf(t text) (font.Face, *sfnt.Font, error) {
+// openFace returns the font of a text. Errors are defects: the size is one of a few constants.
+func (f *fonts) openFace(t text) (font.Face, *sfnt.Font, error) {
 	key := faceKey{f.medium, t.size}
 	if t.bold {
 		key.letters = f.bold
@@ -49,19 +49,19 @@ func (f *fonts) faceOf(t text) (font.Face, *sfnt.Font, error) {
 
 // paintText paints a text.
 func (r *raster) paintText(t text) {
-	face, letters, err := r.fonts.faceOf(t)
+	face, letters, err := r.fonts.openFace(t)
 	if err != nil || r.ctx.Err() != nil {
 		r.err = errors.Join(r.err, err)
 		return
 	}
-	r.fonts.noteLacking(letters, t.text)
-	d := font.Drawer{Dst: r.image, Src: image.NewUniform(r.colourOf(t.color)), Face: face}
+	r.fonts.noteLacking(letters, t.content)
+	d := font.Drawer{Dst: r.image, Src: image.NewUniform(r.findColour(t.fill)), Face: face}
 	x := fixed.Int26_6(t.x * pngScale * 64)
 	if t.centered {
-		x -= d.MeasureString(t.text) / 2
+		x -= d.MeasureString(t.content) / 2
 	}
 	d.Dot = fixed.Point26_6{X: x, Y: fixed.Int26_6(t.y * pngScale * 64)}
-	d.DrawString(t.text)
+	d.DrawString(t.content)
 }
 
 // noteLacking notes the characters of a text that a font lacks.

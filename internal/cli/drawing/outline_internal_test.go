@@ -15,16 +15,16 @@ func TestPathsAreRead(t *testing.T) {
 	for _, odd := range []string{"M", "x", "Mx,y", "M1", "L1,NaNQ"} {
 		require.NotPanics(t, func() {
 			flattenPath(parsePath(odd), point{})
-			arrowHead(odd)
+			makeArrowHead(odd)
 		})
 	}
 }
 
 func TestArrowsPointAlongTheEnd(t *testing.T) {
-	require.Equal(t, "M0,10L-3.8,1L3.8,1Z", arrowHead("M0,0L0,10"))
-	require.Equal(t, "M10,0L1,3.8L1,-3.8Z", arrowHead("M0,-9Q0,0 10,0"))
-	require.Equal(t, arrowHead("M0,0L0,10"), arrowHead("M0,0L0,10L0,10"))
-	require.Empty(t, arrowHead("M0,0L0,0"))
+	require.Equal(t, "M0,10L-3.8,1L3.8,1Z", makeArrowHead("M0,0L0,10"))
+	require.Equal(t, "M10,0L1,3.8L1,-3.8Z", makeArrowHead("M0,-9Q0,0 10,0"))
+	require.Equal(t, makeArrowHead("M0,0L0,10"), makeArrowHead("M0,0L0,10L0,10"))
+	require.Empty(t, makeArrowHead("M0,0L0,0"))
 }
 
 func lengthOf(line []point) float64 {

@@ -32,12 +32,12 @@ type shape struct {
 
 // text is a line of text.
 type text struct {
-	text     string
+	content  string
 	x, y     float64 // the start of its base line, or the middle
 	centered bool
 	bold     bool
 	size     float64
-	color    role
+	fill     role
 }
 
 // Measures, as in the page.
@@ -64,7 +64,7 @@ func (d *Drawing) paintAll(c canvas) {
 		d.Edges[i].paintLabel(c)
 	}
 	for _, j := range d.Joins {
-		c.paintBox(box{Place: j, radius: j.Height / 2, fill: stroke})
+		c.paintBox(box{Place: j, radius: j.Height / 2, fill: roleStroke})
 	}
 	for i := range d.Nodes {
 		d.Nodes[i].paintNode(c)
@@ -72,9 +72,9 @@ func (d *Drawing) paintAll(c canvas) {
 }
 
 func (e *Edge) paintLine(c canvas) {
-	c.paintShape(shape{path: e.Path, line: stroke, width: edgeWidth, dashed: e.IsConditional})
-	if head := arrowHead(e.Path); head != "" {
-		c.paintShape(shape{path: head, fill: stroke})
+	c.paintShape(shape{path: e.Path, line: roleStroke, width: edgeWidth, dashed: e.IsConditional})
+	if head := makeArrowHead(e.Path); head != "" {
+		c.paintShape(shape{path: head, fill: roleStroke})
 	}
 }
 
@@ -82,32 +82,32 @@ func (e *Edge) paintLabel(c canvas) {
 	if e.LabelAt == nil {
 		return
 	}
-	c.paintBox(box{Place: *e.LabelAt, radius: labelRadius, fill: ground})
-	c.paintText(text{text: e.Label, x: e.LabelAt.X, y: e.LabelAt.Y + labelDescent, centered: true, size: labelSize, color: note})
+	c.paintBox(box{Place: *e.LabelAt, radius: labelRadius, fill: roleGround})
+	c.paintText(text{content: e.Label, x: e.LabelAt.X, y: e.LabelAt.Y + labelDescent, centered: true, size: labelSize, fill: roleNote})
 }
 
 func (n *Node) paintNode(c canvas) {
-	b := box{Place: n.Place, radius: nodeRadius, fill: panel, border: stroke, width: borderWidth, title: n.nameTitle()}
+	b := box{Place: n.Place, radius: nodeRadius, fill: rolePanel, border: roleStroke, width: borderWidth, title: n.findTitle()}
 	switch n.Kind {
 	case kindStart, kindEnd:
 		b.radius = n.Height / 2
 		c.paintBox(b)
-		c.paintText(text{text: n.Kind, x: n.X, y: n.Y + nameDescent, centered: true, size: nameSize, color: note})
+		c.paintText(text{content: n.Kind, x: n.X, y: n.Y + nameDescent, centered: true, size: nameSize, fill: roleNote})
 		return
 	case kindAsk:
-		b.border = accent
+		b.border = roleAccent
 	}
-	left, icon := n.X-n.Width/2, note
+	left, icon := n.X-n.Width/2, roleNote
 	if n.Kind == kindAsk {
-		icon = accent
+		icon = roleAccent
 	}
 	c.paintBox(b)
 	c.paintShape(shape{path: n.Icon, dx: left + iconX, dy: n.Y - iconSize/2, line: icon, width: edgeWidth})
-	c.paintText(text{text: n.Label, x: left + nameX, y: n.Y + nameDescent, bold: true, size: nameSize, color: name})
+	c.paintText(text{content: n.Label, x: left + nameX, y: n.Y + nameDescent, bold: true, size: nameSize, fill: roleName})
 }
 
-// nameTitle returns the whole name of the node.
-func (n *Node) nameTitle() string {
+// findTitle returns the whole name of the node.
+func (n *Node) findTitle() string {
 	if n.Kind == kindStart || n.Kind == kindEnd {
 		return n.Kind
 	}

@@ -56,8 +56,8 @@ const (
 	headWidth  = 7.5
 )
 
-// arrowHead returns the path of a head at the end of a path, "" for one without a direction.
-func arrowHead(path string) string {
+// makeArrowHead returns the path of a head at the end of a path, "" for one without a direction.
+func makeArrowHead(path string) string {
 	var points []point
 	for _, s := range parsePath(path) {
 		points = append(points, s.points...)

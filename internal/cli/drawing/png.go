@@ -41,7 +41,7 @@ func (d *Drawing) EncodePNG(ctx context.Context, theme Theme) (encoded []byte, l
 		return nil, "", err
 	}
 	r := &raster{ctx: ctx, theme: theme, image: image.NewRGBA(image.Rect(0, 0, width, height)), fonts: fonts}
-	r.paintBox(box{Place: Place{d.Width / 2, d.Height / 2, d.Width, d.Height}, radius: nodeRadius, fill: ground})
+	r.paintBox(box{Place: Place{d.Width / 2, d.Height / 2, d.Width, d.Height}, radius: nodeRadius, fill: roleGround})
 	d.paintAll(r)
 	if err := cmp.Or(ctx.Err(), r.err); err != nil {
 		return nil, "", err
@@ -96,7 +96,7 @@ func (r *raster) fillPolygons(polygons [][]point, with role) {
 	if r.ctx.Err() != nil {
 		return
 	}
-	bounds := boundsOf(polygons).Intersect(r.image.Bounds())
+	bounds := findBounds(polygons).Intersect(r.image.Bounds())
 	if bounds.Empty() {
 		return
 	}
@@ -116,16 +116,16 @@ func (r *raster) fillPolygons(polygons [][]point, with role) {
 		rasterizer.ClosePath()
 	}
 	rasterizer.DrawOp = draw.Over
-	rasterizer.Draw(r.image, bounds, image.NewUniform(r.colourOf(with)), image.Point{})
+	rasterizer.Draw(r.image, bounds, image.NewUniform(r.findColour(with)), image.Point{})
 }
 
-func (r *raster) colourOf(with role) color.RGBA {
-	c := with.findColour().in(r.theme)
+func (r *raster) findColour(with role) color.RGBA {
+	c := with.findColours().choose(r.theme)
 	return color.RGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 0xff}
 }
 
-// boundsOf returns the pixels that polygons touch.
-func boundsOf(polygons [][]point) image.Rectangle {
+// findBounds returns the pixels that polygons touch.
+func findBounds(polygons [][]point) image.Rectangle {
 	var bounds image.Rectangle
 	for _, polygon := range polygons {
 		for _, p := range polygon {

@@ -42,17 +42,17 @@ func DrawGraph(ctx context.Context, r Request) (Picture, error) {
 	}
 	drawing, err := LayoutGraph(ctx, r.Spec, r.Limits)
 	if err != nil {
-		return Picture{}, withHint(err)
+		return Picture{}, addHint(err)
 	}
 	if r.Format == SVG {
 		return Picture{Data: drawing.EncodeSVG(r.Spec.GetName(), r.Theme)}, nil
 	}
 	data, lacking, err := drawing.EncodePNG(ctx, r.Theme)
-	return Picture{Data: data, Lacking: lacking}, withHint(err)
+	return Picture{Data: data, Lacking: lacking}, addHint(err)
 }
 
-// withHint adds to the errors of large graphs what draws them.
-func withHint(err error) error {
+// addHint adds to the errors of large graphs what draws them.
+func addHint(err error) error {
 	switch err.(type) { //nolint:errorlint // both come as they are
 	case *LimitError:
 		return &exit.HintError{Err: err, Hint: "-o text writes the graph as Mermaid, for programs that draw larger ones"}

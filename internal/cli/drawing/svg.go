@@ -24,7 +24,7 @@ func (d *Drawing) EncodeSVG(graph string, theme Theme) []byte {
 	if theme == Auto {
 		w.writeDarkColours()
 	}
-	w.paintBox(box{Place: Place{d.Width / 2, d.Height / 2, d.Width, d.Height}, radius: nodeRadius, fill: ground})
+	w.paintBox(box{Place: Place{d.Width / 2, d.Height / 2, d.Width, d.Height}, radius: nodeRadius, fill: roleGround})
 	d.paintAll(w)
 	w.writeElement(`</svg>`)
 	return []byte(w.text.String())
@@ -34,7 +34,7 @@ func (d *Drawing) EncodeSVG(graph string, theme Theme) []byte {
 func (d *Drawing) describeNodes() string {
 	shown := make(map[string]string, len(d.Nodes))
 	for i := range d.Nodes {
-		shown[d.Nodes[i].Name] = d.Nodes[i].nameTitle()
+		shown[d.Nodes[i].Name] = d.Nodes[i].findTitle()
 	}
 	var lines []string
 	for i := range d.Edges {
@@ -66,8 +66,8 @@ func (w *svgWriter) writeElement(format string, args ...any) {
 // no style show the light ones.
 func (w *svgWriter) writeDarkColours() {
 	var b strings.Builder
-	for _, r := range []role{ground, panel, stroke, name, note, accent} {
-		fmt.Fprintf(&b, ".f-%[1]s{fill:%[2]s}.s-%[1]s{stroke:%[2]s}", r, formatColour(r.findColour().dark))
+	for _, r := range []role{roleGround, rolePanel, roleStroke, roleName, roleNote, roleAccent} {
+		fmt.Fprintf(&b, ".f-%[1]s{fill:%[2]s}.s-%[1]s{stroke:%[2]s}", r, formatColour(r.findColours().dark))
 	}
 	w.writeElement(`<style>@media (prefers-color-scheme:dark){%s}</style>`, b.String())
 }
@@ -75,7 +75,7 @@ func (w *svgWriter) writeDarkColours() {
 // paintBox writes a rectangle.
 func (w *svgWriter) paintBox(b box) {
 	rect := "<rect" + formatMeasure("x", b.X-b.Width/2) + formatMeasure("y", b.Y-b.Height/2) + formatMeasure("width", b.Width) + formatMeasure("height", b.Height) +
-		formatMeasure("rx", b.radius) + w.coloursOf(b.fill, b.border, b.width)
+		formatMeasure("rx", b.radius) + w.formatColours(b.fill, b.border, b.width)
 	if b.title == "" {
 		w.writeElement("%s/>", rect)
 		return
@@ -85,7 +85,7 @@ func (w *svgWriter) paintBox(b box) {
 
 // paintShape writes a path.
 func (w *svgWriter) paintShape(s shape) {
-	attributes := formatAttribute("d", s.path) + w.coloursOf(s.fill, s.line, s.width)
+	attributes := formatAttribute("d", s.path) + w.formatColours(s.fill, s.line, s.width)
 	if s.dx != 0 || s.dy != 0 {
 		attributes += formatAttribute("transform", "translate("+formatNumber(s.dx)+","+formatNumber(s.dy)+")")
 	}
@@ -108,18 +108,18 @@ func (w *svgWriter) paintText(t text) {
 	if t.centered {
 		attributes += formatAttribute("text-anchor", "middle")
 	}
-	w.writeElement("<text%s>%s</text>", attributes+w.coloursOf(t.color, "", 0), escapeXML(t.text))
+	w.writeElement("<text%s>%s</text>", attributes+w.formatColours(t.fill, "", 0), escapeXML(t.content))
 }
 
-// coloursOf returns the attributes of colours.
-func (w *svgWriter) coloursOf(fill, line role, width float64) string {
+// formatColours returns the attributes of colours.
+func (w *svgWriter) formatColours(fill, line role, width float64) string {
 	attributes, classes := formatAttribute("fill", "none"), []string{}
 	if fill != "" {
-		attributes = formatAttribute("fill", formatColour(fill.findColour().in(w.theme)))
+		attributes = formatAttribute("fill", formatColour(fill.findColours().choose(w.theme)))
 		classes = append(classes, "f-"+string(fill))
 	}
 	if line != "" {
-		attributes += formatAttribute("stroke", formatColour(line.findColour().in(w.theme))) + formatMeasure("stroke-width", width)
+		attributes += formatAttribute("stroke", formatColour(line.findColours().choose(w.theme))) + formatMeasure("stroke-width", width)
 		classes = append(classes, "s-"+string(line))
 	}
 	if w.theme == Auto {

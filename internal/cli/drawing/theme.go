@@ -18,37 +18,38 @@ type role string
 
 // Roles.
 const (
-	ground role = "ground" // behind all
-	panel  role = "panel"  // nodes
-	stroke role = "stroke" // edges and borders
-	name   role = "name"
-	note   role = "note"   // labels of edges, icons
-	accent role = "accent" // nodes that ask people
+	roleGround role = "ground" // behind all
+	rolePanel  role = "panel"  // nodes
+	roleStroke role = "stroke" // edges and borders
+	roleName   role = "name"
+	roleNote   role = "note"   // labels of edges, icons
+	roleAccent role = "accent" // nodes that ask people
 )
 
-// findColour is a colour in a light and a dark drawing, each 0xrrggbb.
-type colour struct{ light, dark uint32 }
+// colours are what a role has in a light and a dark drawing, each 0xrrggbb.
+type colours struct{ light, dark uint32 }
 
-func (r role) findColour() colour {
+// findColours returns the colours of a role.
+func (r role) findColours() colours {
 	switch r {
-	case ground:
-		return colour{0xf7f7f8, 0x0c0d10}
-	case panel:
-		return colour{0xffffff, 0x16181d}
-	case stroke:
-		return colour{0xa3a7b4, 0x5a5f6d}
-	case name:
-		return colour{0x17181c, 0xeceef2}
-	case note:
-		return colour{0x5d6270, 0x9aa0ad}
-	case accent:
-		return colour{0x5b5bd6, 0x7d7dff}
+	case roleGround:
+		return colours{0xf7f7f8, 0x0c0d10}
+	case rolePanel:
+		return colours{0xffffff, 0x16181d}
+	case roleStroke:
+		return colours{0xa3a7b4, 0x5a5f6d}
+	case roleName:
+		return colours{0x17181c, 0xeceef2}
+	case roleNote:
+		return colours{0x5d6270, 0x9aa0ad}
+	case roleAccent:
+		return colours{0x5b5bd6, 0x7d7dff}
 	}
-	return colour{}
+	return colours{}
 }
 
-// in returns the colour in a drawing of the theme.
-func (c colour) in(t Theme) uint32 {
+// choose returns the colour in a drawing of a theme.
+func (c colours) choose(t Theme) uint32 {
 	if t == Dark {
 		return c.dark
 	}

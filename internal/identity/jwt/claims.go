@@ -68,6 +68,22 @@ func (i *Issuer) checkTimes(claims payload.JSON, now time.Time) (period, error) 
 	return valid, nil
 }
 
+// claimEmail is a claim that names a person once the issuer has verified it.
+const claimEmail = "email"
+
+// checkEmail refuses an address as a name of which the issuer says that the person may not have it:
+// at many issuers people choose their address themselves. Most say nothing of it.
+func (i *Issuer) checkEmail(claims payload.JSON) error {
+	if i.Claims.namePath() != claimEmail {
+		return nil
+	}
+	value, ok := payload.Lookup(claims, claimEmail+"_verified")
+	if text, _ := readText(value); ok && payload.Trim(value) != "true" && text != "true" { // some write it as a text
+		return newClaimError(claimEmail + "_verified")
+	}
+	return nil
+}
+
 // readPrincipal reads the principal of verified claims.
 func (i *Issuer) readPrincipal(claims findClaim) (identity.Principal, error) {
 	p := identity.Principal{How: identity.HowJWT}

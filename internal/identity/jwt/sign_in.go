@@ -38,6 +38,9 @@ func (v *Verifier) VerifySignIn(ctx context.Context, text, issuedBy, client stri
 	if _, err := by.checkTimes(claims.text, v.now()); err != nil {
 		return identity.SignIn{}, err
 	}
+	if err := by.checkEmail(claims.text); err != nil {
+		return identity.SignIn{}, err
+	}
 	s := identity.SignIn{Issuer: by.Issuer.Issuer}
 	if s.Caller, err = by.readPrincipal(findIn(claims.text)); err != nil {
 		return identity.SignIn{}, err

@@ -107,3 +107,25 @@ func TestKeptClaimsFollowTheRules(t *testing.T) {
 		require.Equal(t, c.want, p.Name+" ["+strings.Join(p.Groups, " ")+"]", name)
 	}
 }
+
+// An address that a person has given, and the issuer has not verified, is no name.
+func TestUnverifiedAddressesNameNobody(t *testing.T) {
+	config := fileConfig(t)
+	config.Issuers[0].Claims.Name = "email"
+	v := newVerifier(t, config)
+	for value, isRefused := range map[any]bool{true: false, "true": false, false: true, "false": true, 1: true, "": true} {
+		given := map[string]any{"email": "ana@example.org", "email_verified": value, "aud": []string{"graphd", signInClient}, "azp": signInClient}
+		_, byToken := v.Authenticate(t.Context(), identity.Credentials{Token: good(t, given)})
+		_, bySignIn := v.VerifySignIn(t.Context(), good(t, given), issuerURL, signInClient)
+		if isRefused {
+			want := &identity.Error{Reason: identity.TokenClaim, Field: "email_verified"}
+			require.Equal(t, []error{want, want}, []error{byToken, bySignIn}, value)
+			continue
+		}
+		require.Equal(t, []error{nil, nil}, []error{byToken, bySignIn}, value)
+	}
+	_, err := v.Authenticate(t.Context(), identity.Credentials{Token: good(t, map[string]any{"email": "ana@example.org"})})
+	require.NoError(t, err, "most issuers say nothing of it")
+	_, err = newVerifier(t, fileConfig(t)).Authenticate(t.Context(), identity.Credentials{Token: good(t, map[string]any{"email_verified": false})})
+	require.NoError(t, err, "the name is another claim")
+}

@@ -147,6 +147,9 @@ func (v *Verifier) verifyToken(ctx context.Context, text string) (*verifiedToken
 	if err != nil {
 		return nil, err
 	}
+	if err := by.checkEmail(claims.text); err != nil {
+		return nil, err
+	}
 	caller, err := by.readPrincipal(findIn(claims.text))
 	if err != nil {
 		return nil, err

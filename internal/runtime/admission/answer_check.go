@@ -147,7 +147,7 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 	r.tellOfQuestion(&q)
 	switch q.State {
 	case checkpoint.InterruptOpen:
-		if !q.Expires.IsZero() && !q.Expires.After(r.opts.Now()) {
+		if questions.IsOver(&q, r.opts.Now()) {
 			return b.nameOpen(questions.ExpiredError(&q))
 		}
 	case checkpoint.InterruptRetractable, checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:

@@ -53,7 +53,7 @@ func (r *resumeCall) castVote(
 	if outcome == approval.Repeated {
 		return outcome, nil
 	}
-	if err := r.checkClaim(q); err != nil {
+	if err := questions.CheckClaimOfVoter(q, by.Name, r.opts.Now()); err != nil {
 		return 0, err
 	}
 	isBounded := outcome == approval.Counted || triesSecrets(p, &vote)
@@ -90,18 +90,6 @@ func countVoteBytes(p *approval.Policy, votes []approval.Vote) int {
 		return approval.SizeOfVotes(votes) + p.CountMissing([]approval.Vote{*last})*last.Size()
 	}
 	return p.NeededBytes(votes)
-}
-
-// checkClaim refuses a caller who does not hold the claim of an exclusive question.
-func (r *resumeCall) checkClaim(q *checkpoint.Interrupt) error {
-	holder := q.ClaimHolder(r.opts.Now())
-	switch {
-	case !q.Policy.Exclusive || holder == r.req.By.Name:
-		return nil
-	case holder != "":
-		return questions.ClaimedError(q)
-	}
-	return questions.RefuseVoter(q, &approval.RefusalError{Rule: approval.RuleExclusive, Text: "only who has claimed it may answer; claim it first"})
 }
 
 // maxVotesOfVoter is how often a person may vote on a question without deciding it. Each vote

@@ -181,8 +181,12 @@ func (c *Committer) observeInterrupts(t *Tx) {
 				c.opts.Observer.InterruptRaised(t.Head.Graph, q.Reason)
 			}
 		case checkpoint.EventResolved:
-			for _, q := range t.LiveEvents[i].Interrupts {
+			for j := range t.LiveEvents[i].Interrupts {
+				q := &t.LiveEvents[i].Interrupts[j]
 				c.opts.Observer.InterruptResolved(t.Head.Graph, string(q.ClientState()))
+				if outcome := q.ResolvedOutcome(); outcome != "" {
+					c.opts.Observer.InterruptEnded(t.Head.Graph, string(outcome), t.Now.Sub(q.Created))
+				}
 			}
 		default: // not about interrupts
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/questions"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 	"github.com/graphd-dev/graphd/internal/runtime/snapshot"
+	"github.com/graphd-dev/graphd/internal/runtime/statistics"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 )
@@ -74,6 +75,9 @@ type Options struct {
 	KeepsSecrets bool
 	// Undo is how long an answer can be taken back when its question does not say; 0 = not at all.
 	Undo time.Duration
+	// StatisticsLimit is how many graphs, pairs of a graph and a group, and nodes of a tenant
+	// have statistics of their own; 0 = statistics.DefaultLimit.
+	StatisticsLimit int
 	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
 	// that are needed. 0 = all.
@@ -150,8 +154,9 @@ type Engine struct {
 	subscription checkpoint.Subscription // nil when no other process writes to the store
 	peers        *placement.Peers        // nil when it does not matter where workers are
 
-	capacity   *capacity.Limiter // of live runs
-	holdings   *holdings.Keeper  // of what tenants have in the store
+	capacity   *capacity.Limiter   // of live runs
+	holdings   *holdings.Keeper    // of what tenants have in the store
+	statistics *statistics.Counter // of what becomes of questions
 	readBudget *runtime.ReadBudget
 	unserved   *placement.UnservedRuns // runs that wait for workers
 	scheduler  *scheduler.Scheduler
@@ -187,7 +192,8 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
 	e.holdings = newHoldings(e)
-	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings}
+	e.statistics = statistics.New(statistics.Options{Limit: opts.StatisticsLimit, Now: e.now})
+	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings, statistics: e.statistics}
 	e.committer = newCommitter(e, store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
 	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed, e.holdings.NoteRemoved)

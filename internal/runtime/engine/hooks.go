@@ -12,17 +12,19 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
+	"github.com/graphd-dev/graphd/internal/runtime/statistics"
 )
 
 // commitHooks report the outcome of a change to the parts of an engine.
 type commitHooks struct {
-	feed      *feed.Feed
-	held      *ownership.Table
-	scheduler *scheduler.Scheduler
-	unserved  *placement.UnservedRuns
-	capacity  *capacity.Limiter
-	holdings  *holdings.Keeper
-	owner     *ownership.Owner // set before the first change
+	feed       *feed.Feed
+	held       *ownership.Table
+	scheduler  *scheduler.Scheduler
+	unserved   *placement.UnservedRuns
+	capacity   *capacity.Limiter
+	holdings   *holdings.Keeper
+	statistics *statistics.Counter
+	owner      *ownership.Owner // set before the first change
 }
 
 // noteUnknownOutcome notes that a change to a thread may have been made.
@@ -43,6 +45,7 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	if head.Owner == "" { // else it does not wait
 		h.capacity.NoteNextRun(t.Thread, commit.NextRun(&head))
 	}
+	h.statistics.CountChange(t.LiveEvents, t.Interrupts)
 	h.holdings.NoteCommitted(t.Thread, len(head.Queue), t.LiveEvents)
 	h.owner.NotifyServers(&head)
 }

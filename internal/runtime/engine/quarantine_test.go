@@ -133,8 +133,11 @@ func (o *panickingObserver) CommitEnded(time.Duration, error) { o.trap.panicIfSe
 func (o *panickingObserver) InterruptRaised(string, string) { o.trap.panicIfSet("observer", "") }
 
 func (o *panickingObserver) InterruptResolved(string, string) { o.trap.panicIfSet("observer", "") }
-func (o *panickingObserver) ThreadsPoisoned(n int)            { o.quarantined.Store(int64(n)) }
-func (o *panickingObserver) LiveBytes(int64)                  { o.trap.panicIfSet("observer", "") }
+func (o *panickingObserver) InterruptEnded(string, string, time.Duration) {
+	o.trap.panicIfSet("observer", "")
+}
+func (o *panickingObserver) ThreadsPoisoned(n int) { o.quarantined.Store(int64(n)) }
+func (o *panickingObserver) LiveBytes(int64)       { o.trap.panicIfSet("observer", "") }
 
 func (o *panickingObserver) RunEvicted(string) { o.trap.panicIfSet("observer", "") }
 

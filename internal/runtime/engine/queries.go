@@ -64,6 +64,18 @@ func (e *Engine) CountInterrupts(ctx context.Context, owner string, tags []strin
 	return e.reader.CountInterrupts(ctx, owner, tags)
 }
 
+// ReadQuestionStatistics returns what became of the questions of a tenant, as far as this server
+// did it.
+func (e *Engine) ReadQuestionStatistics(q runtime.StatisticsQuery) runtime.QuestionStatistics {
+	return e.statistics.ReadQuestions(q)
+}
+
+// ReadAnswerStatistics returns how the questions of a node of a tenant's graph were answered, as
+// far as this server did it.
+func (e *Engine) ReadAnswerStatistics(owner, graph, node string) runtime.AnswerStatistics {
+	return e.statistics.ReadAnswers(owner, graph, node)
+}
+
 // Interrupt returns one interrupt. The errors are *Error: THREAD_NOT_FOUND,
 // INTERRUPT_NOT_FOUND, and those of the store.
 func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {

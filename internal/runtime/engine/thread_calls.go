@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/questions"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -69,6 +70,11 @@ func (e *Engine) UpdateThread(ctx context.Context, req runtime.UpdateThreadReque
 // the store.
 func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
 	return e.questions.UpdateInterrupt(ctx, c)
+}
+
+// AllowedActions returns what a caller may do with a question now, see questions.Allowed.
+func (e *Engine) AllowedActions(q *checkpoint.Interrupt, by runtime.Actor, isContributor bool) runtime.QuestionActions {
+	return questions.Allowed(q, by, isContributor, e.now())
 }
 
 // ClaimInterrupt claims an open question for the caller. The errors are those of

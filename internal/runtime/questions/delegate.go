@@ -18,15 +18,11 @@ import (
 // ACCESS_DENIED, TRAIL_FULL, INVALID_FIELD, and those of the store.
 func (e *Editor) DelegateInterrupt(ctx context.Context, c runtime.DelegateRequest) (checkpoint.Interrupt, error) {
 	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
-		if err := checkAsked(t, q); err != nil {
+		a := newAttempt(t, q, c.By)
+		if err := a.checkDelegator(); err != nil {
 			return err
 		}
-		if c.By.Name == "" {
-			return RefuseVoter(q, &approval.RefusalError{
-				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a delegate answers in the place of a caller; start it with a way to know callers",
-			})
-		}
-		delegations, from, err := changeDelegations(t, q, &c)
+		delegations, from, err := changeDelegations(a, &c)
 		if err != nil {
 			return err
 		}
@@ -40,8 +36,8 @@ func (e *Editor) DelegateInterrupt(ctx context.Context, c runtime.DelegateReques
 			q.ClaimedBy, q.ClaimExpires = "", time.Time{}
 		}
 		entry := trail.Entry{Kind: trail.Delegated, Users: []string{c.To}, Note: c.Note}
-		if !q.Trail.HasRoom(&entry, trail.MaxBytes) {
-			return TrailFullError(q, trail.MaxBytes)
+		if err := a.checkRoom(&entry, trail.MaxBytes); err != nil {
+			return err
 		}
 		q.AppendTrail(withCaller(t, c.By, entry))
 		return nil
@@ -70,46 +66,33 @@ func isDelegated(q *checkpoint.Interrupt, c *runtime.DelegateRequest) (bool, err
 
 // changeDelegations returns the delegations of a question after a request, and the user in whose
 // place the other one stands. A caller who names the own name takes the place back.
-func changeDelegations(t *commit.Tx, q *checkpoint.Interrupt, c *runtime.DelegateRequest) (all []approval.Delegation, from string, err error) {
-	switch isRepeated, err := isDelegated(q, c); {
+func changeDelegations(a *attempt, c *runtime.DelegateRequest) (all []approval.Delegation, from string, err error) {
+	switch isRepeated, err := isDelegated(a.Interrupt, c); {
 	case err != nil:
 		return nil, "", err
 	case isRepeated:
 		return nil, "", commit.ErrNoChange
 	}
-	if at := slices.IndexFunc(q.Delegations, func(d approval.Delegation) bool { return d.From == c.By.Name }); at >= 0 && c.To == c.By.Name {
-		delegate := q.Delegations[at].To
-		if hasVote(q, delegate) {
-			return nil, "", runtime.Errorf(runtime.ReasonInvalidField, "to: %q has voted in the place of %q already", delegate, c.By.Name).
-				WithViolation("to", "must name another user: the delegate has voted")
-		}
-		return approval.RevokeDelegation(q.Delegations, c.By.Name), delegate, nil
+	if delegate := a.delegateOf(c.By.Name); delegate != "" && c.To == c.By.Name {
+		return approval.RevokeDelegation(a.Delegations, c.By.Name), delegate, a.checkTakeBack(delegate)
 	}
-	if err := q.CheckVoter(newVoter(t, c.By)); err != nil {
-		return nil, "", RefuseVoter(q, err)
+	if err := a.checkPlace(); err != nil {
+		return nil, "", err
 	}
-	if q.Policy == nil || !q.Policy.Delegable {
-		return q.Delegations, c.By.Name, nil
+	if !a.isDelegable() {
+		return a.Delegations, c.By.Name, nil
 	}
-	all, err = delegateVote(q, c.By.Name, c.To)
+	all, err = delegateVote(a, c.To)
 	return all, c.By.Name, err
 }
 
-func hasVote(q *checkpoint.Interrupt, name string) bool {
-	return slices.ContainsFunc(q.Votes, func(v approval.Vote) bool { return v.Voter == name })
-}
-
-// delegateVote hands the right to answer on. A caller who has voted takes the vote back first.
-func delegateVote(q *checkpoint.Interrupt, from, to string) ([]approval.Delegation, error) {
-	if hasVote(q, from) {
-		return nil, runtime.Errorf(runtime.ReasonInvalidField, "question %q has a vote of yours; take it back before another user votes in your place", q.ID).
-			WithViolation("interrupt_id", "must name a question without a vote of the caller")
-	}
-	if hasVote(q, to) {
-		return nil, runtime.Errorf(runtime.ReasonInvalidField, "to: %q has voted on question %q already, and has one vote", to, q.ID).
+// delegateVote hands the right to answer on.
+func delegateVote(a *attempt, to string) ([]approval.Delegation, error) {
+	if a.hasVoted(to) {
+		return nil, runtime.Errorf(runtime.ReasonInvalidField, "to: %q has voted on question %q already, and has one vote", to, a.ID).
 			WithViolation("to", "must name a user who has not voted")
 	}
-	delegations, err := q.VoterPolicy().DelegateVote(q.Delegations, from, to)
+	delegations, err := a.VoterPolicy().DelegateVote(a.Delegations, a.by.Name, to)
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "to: %v", err).WithViolation("to", "%v", err)
 	}

@@ -74,21 +74,10 @@ func (e *Editor) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 // INTERRUPT_CLAIMED, ACCESS_DENIED, INVALID_FIELD for a breakpoint, and those of the store.
 func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (checkpoint.Interrupt, error) {
 	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
-		if err := checkAsked(t, q); err != nil {
+		if err := newAttempt(t, q, c.By).checkClaim(); err != nil {
 			return err
 		}
-		if c.By.Name == "" {
-			return RefuseVoter(q, &approval.RefusalError{
-				Rule: approval.RuleCallers, Text: "the server does not know who calls, and a claim has a holder; start it with a way to know callers",
-			})
-		}
-		if err := q.CheckVoter(newVoter(t, c.By)); err != nil {
-			return RefuseVoter(q, err)
-		}
 		holder := q.ClaimHolder(t.Now)
-		if holder != "" && holder != c.By.Name {
-			return ClaimedError(q)
-		}
 		q.ClaimedBy, q.ClaimExpires = c.By.Name, t.Now.Add(c.Duration)
 		if holder == "" { // that a claim is extended is no news
 			appendEntry(t, q, c.By, trail.Entry{Kind: trail.Claimed, Until: q.ClaimExpires})
@@ -102,12 +91,11 @@ func (e *Editor) ClaimInterrupt(ctx context.Context, c runtime.ClaimRequest) (ch
 // INTERRUPT_CLAIMED by another caller, and those of the store.
 func (e *Editor) ReleaseInterrupt(ctx context.Context, c runtime.ReleaseRequest) (checkpoint.Interrupt, error) {
 	return e.changeOpen(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
-		switch q.ClaimHolder(t.Now) {
-		case "":
+		if err := newAttempt(t, q, c.By).checkRelease(); err != nil {
+			return err
+		}
+		if q.ClaimHolder(t.Now) == "" {
 			return commit.ErrNoChange
-		case c.By.Name:
-		default:
-			return ClaimedError(q)
 		}
 		q.ClaimedBy, q.ClaimExpires = "", time.Time{}
 		appendEntry(t, q, c.By, trail.Entry{Kind: trail.Released, Note: c.Note})
@@ -130,15 +118,13 @@ func (e *Editor) CommentInterrupt(ctx context.Context, c runtime.CommentRequest)
 			added = *earlier
 			return commit.ErrNoChange
 		}
-		if err := checkOpen(q); err != nil {
-			return err
-		}
-		if err := checkAsked(t, q); err != nil {
+		a := newAttempt(t, q, c.By)
+		if err := a.checkComment(); err != nil {
 			return err
 		}
 		comment := trail.Entry{Kind: trail.Commented, Note: c.Text, Request: c.RequestID}
-		if !q.Trail.HasRoom(&comment, trail.MaxCommentBytes) {
-			return TrailFullError(q, trail.MaxCommentBytes)
+		if err := a.checkRoom(&comment, trail.MaxCommentBytes); err != nil {
+			return err
 		}
 		appendEntry(t, q, c.By, comment)
 		entries, err := readTrail(q)
@@ -196,7 +182,7 @@ func (e *Editor) changeOpen(
 	ctx context.Context, question runtime.Question, edit func(t *commit.Tx, q *checkpoint.Interrupt) error,
 ) (checkpoint.Interrupt, error) {
 	err := e.changeQuestion(ctx, question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
-		if err := checkOpen(q); err != nil {
+		if err := newAttempt(t, q, runtime.Actor{}).checkOpen(); err != nil {
 			return err
 		}
 		return edit(t, q)
@@ -224,24 +210,6 @@ func (e *Editor) changeQuestion(ctx context.Context, question runtime.Question, 
 	return err
 }
 
-func checkOpen(q *checkpoint.Interrupt) error {
-	if q.State != checkpoint.InterruptOpen {
-		return ResolvedError(q)
-	}
-	return nil
-}
-
-// checkAsked refuses what takes a question that can still be answered.
-func checkAsked(t *commit.Tx, q *checkpoint.Interrupt) error {
-	if q.Reason == checkpoint.ReasonBreakpoint {
-		return breakpointError(q)
-	}
-	if !q.Expires.IsZero() && !q.Expires.After(t.Now) {
-		return ExpiredError(q)
-	}
-	return nil
-}
-
 // appendEntry appends an entry of a caller to the trail of a question, while there is room.
 func appendEntry(t *commit.Tx, q *checkpoint.Interrupt, by runtime.Actor, entry trail.Entry) {
 	entry = withCaller(t, by, entry)
@@ -250,8 +218,8 @@ func appendEntry(t *commit.Tx, q *checkpoint.Interrupt, by runtime.Actor, entry 
 	}
 }
 
-func newVoter(t *commit.Tx, by runtime.Actor) approval.Voter {
-	return approval.Voter{Name: by.Name, Groups: by.Groups, IsContributor: t.Head.IsEditor(by.Name)}
+func newAttempt(t *commit.Tx, q *checkpoint.Interrupt, by runtime.Actor) *attempt {
+	return &attempt{q, approval.Voter{Name: by.Name, Groups: by.Groups, IsContributor: t.Head.IsEditor(by.Name)}, t.Now}
 }
 
 func withCaller(t *commit.Tx, by runtime.Actor, entry trail.Entry) trail.Entry {

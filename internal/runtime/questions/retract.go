@@ -2,10 +2,7 @@ package questions
 
 import (
 	"context"
-	"slices"
-	"time"
 
-	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
@@ -24,16 +21,13 @@ const maxRetractions = 20
 func (e *Editor) RetractResponse(ctx context.Context, c runtime.RetractRequest) (checkpoint.Interrupt, error) {
 	err := e.changeQuestion(ctx, c.Question, func(t *commit.Tx, q *checkpoint.Interrupt) error {
 		t.Actor = c.By.Name
-		if err := checkRetractable(q, c.By.Name, t.Now); err != nil {
+		if err := newAttempt(t, q, c.By).checkRetract(); err != nil {
 			return err
 		}
 		votes, isDecided := q.Policy.RetractVote(q.Votes, c.By.Name)
 		hasVoted := len(votes) < len(q.Votes)
 		if q.State == checkpoint.InterruptOpen && !hasVoted {
 			return commit.ErrNoChange
-		}
-		if q.CountEntries(trail.Retracted, c.By.Name) >= maxRetractions {
-			return TooManyRetractionsError(q)
 		}
 		entry := withCaller(t, c.By, trail.Entry{Kind: trail.Retracted, Note: c.Note})
 		if q.State == checkpoint.InterruptOpen || hasVoted && isDecided {
@@ -50,31 +44,6 @@ func (e *Editor) RetractResponse(ctx context.Context, c runtime.RetractRequest) 
 	}
 	e.opts.WakeScheduler()
 	return e.opts.Reader.Interrupt(ctx, c.Thread, c.Interrupt)
-}
-
-// checkRetractable refuses what a caller may not take back, or not any more.
-func checkRetractable(q *checkpoint.Interrupt, caller string, now time.Time) error {
-	if q.Reason == checkpoint.ReasonBreakpoint {
-		return breakpointError(q)
-	}
-	isVoter := slices.ContainsFunc(q.Votes, func(v approval.Vote) bool { return v.Voter == caller })
-	switch q.State {
-	case checkpoint.InterruptOpen:
-		return nil
-	case checkpoint.InterruptRetractable, checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
-		if !isVoter && q.Responder != caller {
-			return RefuseVoter(q, &approval.RefusalError{Rule: approval.RuleResponder, Text: "only who has answered may take the answer back"})
-		}
-		if q.State != checkpoint.InterruptRetractable || !q.Effective.After(now) {
-			return InEffectError(q)
-		}
-		if !q.Expires.IsZero() && !q.Expires.After(now) {
-			return ExpiredError(q) // it would end at once, before another answer
-		}
-		return nil
-	case checkpoint.InterruptExpired, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
-	}
-	return ResolvedError(q)
 }
 
 // putReopened puts into a change that a question of the thread is open again.

@@ -37,27 +37,31 @@ func (e *Editor) RevealInterrupt(ctx context.Context, c runtime.RevealRequest) (
 
 // revealParts appends the entry to the trail of a question, and returns what it tells of.
 func revealParts(t *commit.Tx, q *checkpoint.Interrupt, c *runtime.RevealRequest) (runtime.Revealed, error) {
+	a := newAttempt(t, q, c.By)
+	if err := a.checkSecret(); err != nil {
+		return runtime.Revealed{}, err
+	}
 	pointers, err := choosePointers(q, c.Pointers)
 	if err != nil {
 		return runtime.Revealed{}, err
 	}
-	caller, policy := newVoter(t, c.By), q.VoterPolicy()
-	if err := policy.CheckRevealer(q.Delegations, caller); err != nil {
-		return runtime.Revealed{}, RefuseVoter(q, err)
+	if err := a.checkRevealer(); err != nil {
+		return runtime.Revealed{}, err
 	}
 	if !q.IsWaiting() && t.Head.State == checkpoint.ThreadBusy { // the run would store the question without the entry
 		return runtime.Revealed{}, runtime.Errorf(runtime.ReasonThreadBusy, "run %q works with the answer to question %q; try again when it has paused or ended", t.Head.Run, q.ID).
 			With("activeRunId", t.Head.Run).With("interruptId", q.ID)
 	}
 	entry := withCaller(t, c.By, trail.Entry{Kind: trail.Revealed, Fields: pointers, Note: c.Note})
-	if q.Trail = q.FullTrail(); !q.Trail.HasRoom(&entry, trail.MaxBytes) {
-		return runtime.Revealed{}, TrailFullError(q, trail.MaxBytes)
+	q.Trail = q.FullTrail()
+	if err := a.checkRoom(&entry, trail.MaxBytes); err != nil {
+		return runtime.Revealed{}, err
 	}
 	q.AppendTrail(entry)
 	if q.IsWaiting() { // the time of the others says when they ended
 		q.Updated = t.Now
 	}
-	seesAnswer := policy.NamesRevealer(caller) || q.Responder == c.By.Name
+	seesAnswer := q.VoterPolicy().NamesRevealer(a.by) || q.Responder == c.By.Name
 	shown, err := restoreParts(q, pointers, seesAnswer)
 	if err != nil {
 		return runtime.Revealed{}, err
@@ -72,10 +76,6 @@ func revealParts(t *commit.Tx, q *checkpoint.Interrupt, c *runtime.RevealRequest
 
 // choosePointers returns the pointers of a question that a request names, or all.
 func choosePointers(q *checkpoint.Interrupt, named []string) ([]string, error) {
-	if len(q.Secret) == 0 {
-		return nil, runtime.Errorf(runtime.ReasonInvalidField, "interrupt_id: question %q has no secret parts", q.ID).
-			WithViolation("interrupt_id", "must name a question with secret parts")
-	}
 	for i, pointer := range named {
 		if !slices.Contains(q.Secret, pointer) {
 			field := "pointers[" + strconv.Itoa(i) + "]"

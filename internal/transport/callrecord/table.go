@@ -160,6 +160,8 @@ func otherMethods() []Row {
 		},
 		{Method: interruptService + "ListTrail", Kind: Shows, Thread: "thread_id", Questions: "interrupt_id"},
 		{Method: interruptService + "CountInterrupts", Kind: Plain},
+		{Method: interruptService + "GetInterruptStatistics", Kind: Plain},
+		{Method: interruptService + "GetAnswerStatistics", Kind: Plain},
 		{Method: interruptService + "WatchInterrupts", Kind: Shows, Shown: []string{"filter", "start_now"}},
 
 		{Method: registryService + "GetServerInfo", Kind: Plain},

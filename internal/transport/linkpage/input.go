@@ -64,6 +64,7 @@ type option struct {
 	Name, ID  string // of the control
 	Value     string // the index of the choice, "" = no answer
 	Label     string
+	Tone      string // "yes" or "no" for words that agree or refuse
 	IsChosen  bool
 	IsNeeded  bool
 	Described string // ids of the texts that describe the input
@@ -289,6 +290,17 @@ func listLines(list string) string {
 	return strings.Join(values, "\n")
 }
 
+// toneOf returns the tone of a choice, as the page for browsers has it.
+func toneOf(label string) string {
+	switch strings.ToLower(label) {
+	case "approve", "approved", "yes", "accept", "accepted", "allow", "allowed", "ok", "confirm", "confirmed", "agree", "continue", "go", "true":
+		return "yes"
+	case "reject", "rejected", "no", "deny", "denied", "decline", "declined", "cancel", "cancelled", "refuse", "refused", "stop", "abort", "false":
+		return "no"
+	}
+	return ""
+}
+
 // chooseOption makes the options, with one of them chosen.
 func (in *input) chooseOption(value string) {
 	in.Typed, in.Options = value, nil
@@ -298,7 +310,7 @@ func (in *input) chooseOption(value string) {
 	for i, label := range labelChoices(&in.field) {
 		index := strconv.Itoa(i)
 		in.Options = append(in.Options, option{
-			Name: in.Name, ID: in.Name + "-" + index, Value: index, Label: label, IsChosen: value == index,
+			Name: in.Name, ID: in.Name + "-" + index, Value: index, Label: label, Tone: toneOf(label), IsChosen: value == index,
 			IsNeeded: in.isNeeded,
 		})
 	}

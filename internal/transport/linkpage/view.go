@@ -27,7 +27,7 @@ type page struct {
 	Note   string // what was typed
 	Seen   string // digest of what is shown
 
-	Text    []string // of a page without a question
+	Text    []string // below the title
 	Until   string   // until when an answer can be taken back, "" = it can't be
 	UntilAt string   // the same for programs
 	Style   style
@@ -51,8 +51,9 @@ const (
 
 // showQuestion makes the page of an open question.
 func showQuestion(q *graphdv1.Interrupt, person, preset string) *page {
+	title, body := splitMessage(visible.Lines(strings.TrimSpace(q.GetMessage())))
 	p := &page{
-		Title: visible.Lines(strings.TrimSpace(q.GetMessage())), Graph: visible.Line(q.GetGraph()), Person: visible.Line(person),
+		Title: title, Text: []string{body}, Graph: visible.Line(q.GetGraph()), Person: visible.Line(person),
 		Facts: listFacts("value", q.GetValue().GetJson()), People: describePeople(q), Seen: q.GetSeen(),
 		Form: buildForm(q.GetResponseSchema().GetJson(), preset),
 	}
@@ -66,6 +67,18 @@ func showQuestion(q *graphdv1.Interrupt, person, preset string) *page {
 		p.Until = "the question is decided"
 	}
 	return p
+}
+
+// maxTitle is how many characters a title has; a longer first line stands below a part of it.
+const maxTitle = 160
+
+// splitMessage returns the first line of a message as its title, and the rest.
+func splitMessage(message string) (title, body string) {
+	title, body, _ = strings.Cut(message, "\n")
+	if letters := []rune(title); len(letters) > maxTitle {
+		return string(letters[:maxTitle]) + "…", message
+	}
+	return strings.TrimSpace(title), strings.TrimSpace(body)
 }
 
 // findVote returns the vote of a person, nil = there is none.

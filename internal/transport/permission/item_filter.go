@@ -28,6 +28,17 @@ func (a *Authorizer) NewItemFilter(ctx context.Context, method string) *ItemFilt
 	return f
 }
 
+// ShowsGraph reports whether the caller gets the items of a graph whatever thread they belong
+// to. The name is as stores or as clients know it.
+func (f *ItemFilter) ShowsGraph(graph string) bool {
+	if f == nil {
+		return true
+	}
+	wanted := f.wanted
+	wanted.Graph, wanted.Extent = tenant.ClientName(graph), access.EveryGraph
+	return f.policy.Decide(wanted).Allowed
+}
+
 // Shows reports whether the caller gets an item of a graph, and of a thread if it
 // belongs to one. The names are as stores or as clients know them.
 func (f *ItemFilter) Shows(graph, thread string) bool {

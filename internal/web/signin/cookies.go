@@ -13,11 +13,12 @@ type cookies struct {
 	isSecure bool
 }
 
-// newCookies returns the cookies of a server with a URL. The prefixes make browsers refuse cookies
-// that pages of other hosts or pages in plain text have set.
+// newCookies returns the cookies of a server with a URL. The prefix makes browsers refuse cookies
+// that other hosts below the same domain or pages in plain text have set: with the sign-in of
+// another person, a browser would be signed in as that person.
 func newCookies(publicURL *url.URL) cookies {
 	if publicURL.Scheme == "https" {
-		return cookies{session: "__Host-graphd-session", signIn: "__Secure-graphd-sign-in", isSecure: true}
+		return cookies{session: "__Host-graphd-session", signIn: "__Host-graphd-sign-in", isSecure: true}
 	}
 	return cookies{session: "graphd-session", signIn: "graphd-sign-in"}
 }
@@ -59,7 +60,7 @@ func (v *visit) newCookie(name string) *http.Cookie {
 		Name: name, Path: "/", Secure: v.cookies.isSecure, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 	if name == v.cookies.signIn {
-		c.Path, c.SameSite = PathSignIn, http.SameSiteLaxMode
+		c.SameSite = http.SameSiteLaxMode
 	}
 	return c
 }

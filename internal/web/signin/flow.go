@@ -53,7 +53,7 @@ func (v *visit) beginSignIn() {
 	}
 	ctx, cancel := context.WithTimeout(v.r.Context(), exchangeTime)
 	defer cancel()
-	flow, err := v.opts.Provider.flow(ctx)
+	flow, err := v.opts.Provider.loadConfig(ctx)
 	if err != nil {
 		v.refuseExchange(err)
 		return
@@ -71,9 +71,9 @@ func (v *visit) beginSignIn() {
 }
 
 // isOwnPath reports whether a text is a path of this server, with a query at most: no reader of a
-// URL may find a host in it.
+// URL may find a host in it, and the page takes tokens from fragments.
 func isOwnPath(text string) bool {
-	if len(text) > maxToBytes || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.Contains(text, `\`) ||
+	if len(text) > maxToBytes || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, `\#`) ||
 		strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		return false
 	}

@@ -19,8 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/identity/session"
 )
 
-// The paths of this package. The last are below PathSignIn, to which the cookie of a sign-in
-// belongs.
+// The paths of this package.
 const (
 	PathSession  = "/session"
 	PathSignIn   = "/sign-in"
@@ -98,6 +97,7 @@ func (v *visit) serve() {
 	v.w.Header().Set("Cache-Control", "no-store")
 	v.w.Header().Set("X-Content-Type-Options", "nosniff")
 	v.w.Header().Set("Referrer-Policy", "no-referrer")
+	v.w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 	v.w.Header().Set("X-Request-Id", v.id)
 	method, serve := http.MethodGet, v.describeSession
 	switch v.r.URL.Path {

@@ -69,9 +69,9 @@ func (p *Provider) name() string {
 	return at.Host
 }
 
-// flow returns the flow with the endpoints of the issuer. Metadata from before stay in use when
+// loadConfig returns the flow with the endpoints of the issuer. Metadata from before stay in use when
 // there are no new ones.
-func (p *Provider) flow(ctx context.Context) (*oauth2.Config, error) {
+func (p *Provider) loadConfig(ctx context.Context) (*oauth2.Config, error) {
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
@@ -80,25 +80,26 @@ func (p *Provider) flow(ctx context.Context) (*oauth2.Config, error) {
 	}
 	age := p.opts.Now().Sub(p.fetched)
 	if p.config != nil && p.fetchErr == nil && age < metadataTime || p.fetchErr != nil && age < metadataRetryTime {
-		return p.configOr(p.fetchErr)
+		return p.chooseConfig(p.fetchErr)
 	}
-	config, err := p.fetchFlow(ctx)
+	config, err := p.fetchConfig(ctx)
 	p.fetched, p.fetchErr = p.opts.Now(), err
 	if err == nil {
 		p.config = config
 	}
-	return p.configOr(err)
+	return p.chooseConfig(err)
 }
 
-func (p *Provider) configOr(err error) (*oauth2.Config, error) {
+// chooseConfig returns the newest flow, or the error where there was never one.
+func (p *Provider) chooseConfig(err error) (*oauth2.Config, error) {
 	if p.config != nil {
 		return p.config, nil
 	}
 	return nil, err
 }
 
-// fetchFlow fetches the metadata of the issuer.
-func (p *Provider) fetchFlow(ctx context.Context) (*oauth2.Config, error) {
+// fetchConfig fetches the metadata of the issuer.
+func (p *Provider) fetchConfig(ctx context.Context) (*oauth2.Config, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), metadataRetryTime) // it is for others as well
 	defer cancel()
 	found, err := oidc.NewProvider(oidc.ClientContext(ctx, p.opts.HTTP), p.opts.Issuer)
@@ -136,7 +137,7 @@ func isPageURL(text string, isSafe func(string) bool) bool {
 
 // exchangeCode returns the person of a code.
 func (p *Provider) exchangeCode(ctx context.Context, code, verifier string) (identity.SignIn, error) {
-	flow, err := p.flow(ctx)
+	flow, err := p.loadConfig(ctx)
 	if err != nil {
 		return identity.SignIn{}, err
 	}

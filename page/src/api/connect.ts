@@ -74,6 +74,11 @@ function toCallError(body: unknown, status: number): CallError {
   return new CallError(e.code ?? "unknown", e.message ?? `the server answered with status ${status}`, e.details);
 }
 
+/** Returns an id by which the server knows a repeated call. crypto.randomUUID is not there in plain text. */
+export function newRequestId(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join("-");
+}
+
 function envelope(text: string): Uint8Array<ArrayBuffer> {
   const message = new TextEncoder().encode(text);
   const all = new Uint8Array(headBytes + message.length);

@@ -2,7 +2,8 @@
 
 export type { InterruptJson as Interrupt, TrailEntryJson as TrailEntry, VoteJson as Vote, StepJson as Step } from "../../gen/graphd/v1/interrupt_pb";
 export type {
-  CountInterruptsResponseJson as CountInterruptsResponse, InterruptChangeJson as InterruptChange, ListInterruptsResponseJson as ListInterruptsResponse,
+  AnswerStatisticsJson as AnswerStatistics, InterruptStatisticsJson as InterruptStatistics, InterruptStatistics_CountsJson as QuestionCounts,
+  InterruptStatistics_SeriesJson as QuestionSeries, CountInterruptsResponseJson as CountInterruptsResponse, InterruptChangeJson as InterruptChange, ListInterruptsResponseJson as ListInterruptsResponse,
   ListTrailResponseJson as ListTrailResponse, RevealInterruptResponseJson as RevealInterruptResponse, AnswerOutcomeJson as AnswerOutcome, LinkJson as Link,
 } from "../../gen/graphd/v1/interrupt_service_pb";
 export type { CallerJson as Caller, ListGraphsResponseJson as ListGraphsResponse, ListWorkersResponseJson as ListWorkersResponse, ServerInfoJson as ServerInfo } from "../../gen/graphd/v1/registry_service_pb";

@@ -17,31 +17,24 @@ export const session = new Store<Session>({ state: "connecting" });
 
 export const client = new Client(() => sessionStorage.getItem(tokenKey) ?? "");
 
-/** Takes the token of a link out of the address, so that it is in no history. */
-export function takeToken(): void {
-  const token = new URLSearchParams(location.hash.slice(1)).get("t");
-  if (!token) return;
-  sessionStorage.setItem(tokenKey, token);
-  history.replaceState(null, "", location.pathname + location.search);
+/** Takes the token of a link out of the address, so that it is in no history; "" when there is none. */
+export function takeToken(): string {
+  const [, token = ""] = location.hash.split("#t=");
+  if (token) history.replaceState(null, "", location.pathname + location.search);
+  return token;
 }
 
 export async function signIn(token?: string): Promise<void> {
+  const before = ownName();
   if (token !== undefined) sessionStorage.setItem(tokenKey, token.trim());
   try {
     const server = await client.call<ServerInfo>("RegistryService/GetServerInfo", {});
+    if (before !== "" && server.caller?.principal !== before) return location.reload(); // what is shown and typed is of another person
     session.set({ state: "signed-in", server, caller: server.caller });
   } catch (err) {
     noteError(err);
     if (session.get().state === "connecting") session.set({ state: "unreachable", since: Date.now() });
   }
-}
-
-/** Forgets the token, and ends the session that the browser has with the server. */
-export async function signOut(): Promise<void> {
-  sessionStorage.removeItem(tokenKey);
-  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
-  const hasEnded = await fetch("/sign-out", request).then((r) => r.ok, () => false);
-  session.set({ state: "signed-out", message: hasEnded ? "" : "The server can’t be reached: this browser may still be signed in.", caller: undefined });
 }
 
 /** Tells whether signing out has an effect: a proxy or a certificate names the caller again at once. */
@@ -60,6 +53,11 @@ export function noteError(err: unknown): void {
 function readCaller(): Caller | undefined {
   const s = session.get();
   return "caller" in s ? s.caller : undefined;
+}
+
+/** Returns a name of the caller, with its tenant, that no other caller has. */
+export function describeCaller(): string {
+  return JSON.stringify(readCaller() ?? "");
 }
 
 /** Returns the name of the caller, "" when the server knows no callers. */

@@ -1,7 +1,7 @@
 // What `graphd graph draw` runs, in a JavaScript engine that has nothing of a browser.
 
 import type { GraphSpec } from "../api/messages";
-import { iconOf } from "./icons";
+import { iconOf } from "./node_icon";
 import { layoutDiagram } from "./layout";
 import { pathOf } from "./path";
 import { readDiagram } from "./spec";

@@ -1,7 +1,7 @@
 // Where nodes and edges are drawn: https://github.com/dagrejs/dagre places them, from top to bottom.
 
 import { Graph, layout } from "@dagrejs/dagre";
-import type { Diagram, DiagramEdge, NodeKind } from "./spec";
+import type { Diagram, DiagramEdge, DiagramNode, NodeKind } from "./spec";
 import { cutToWidth, widthOf } from "./width";
 
 export interface Point {
@@ -20,6 +20,8 @@ export interface DrawnNode extends Place {
   /** The name as it is shown, cut to the width of the node. */
   label: string;
   kind: NodeKind;
+  /** The drawing of its graph where that is open, and its corner from that of the node. */
+  inner?: Point & { drawing: Drawing };
 }
 
 export interface DrawnEdge {
@@ -32,13 +34,18 @@ export interface DrawnEdge {
   labelAt: Place | undefined;
 }
 
+/** The bar in which the edges of a join meet before they go on to its target. */
+export interface DrawnJoin extends Place {
+  sources: readonly string[];
+  to: string;
+}
+
 export interface Drawing {
   width: number;
   height: number;
   nodes: readonly DrawnNode[];
   edges: readonly DrawnEdge[];
-  /** The bars in which the edges of a join meet before they go on to its target. */
-  joins: readonly Place[];
+  joins: readonly DrawnJoin[];
 }
 
 const nodeSize = { width: 158, height: 42 };
@@ -49,14 +56,16 @@ const fontSize = { name: 12, label: 11 };
 const longest = { name: 250, label: 230 };
 const besideName = 52; // the icon and the margins
 const loopWidth = 16;
+const aroundInner = 6;
 const noSize = { width: 0, height: 0 };
 const margin = 8;
 
 /**
  * Places the nodes and edges of a diagram. The same diagram has the same drawing.
  * @param show makes a text one that can be shown
+ * @param inner the drawings of the graphs of nodes, by the names of the nodes
  */
-export function layoutDiagram(diagram: Diagram, show: (text: string) => string = (text) => text): Drawing {
+export function layoutDiagram(diagram: Diagram, show: (text: string) => string = (text) => text, inner: ReadonlyMap<string, Drawing> = new Map()): Drawing {
   // Nodes have numbers here, so that no name is that of a property of all objects.
   const g = new Graph({ multigraph: true });
   g.setGraph({ rankdir: "TB", nodesep: 34, ranksep: 44, marginx: margin, marginy: margin });
@@ -64,18 +73,34 @@ export function layoutDiagram(diagram: Diagram, show: (text: string) => string =
   const labels = diagram.nodes.map((n) => cutToWidth(show(n.name), longest.name / fontSize.name));
   diagram.nodes.forEach((n, i) => {
     ids.set(n.name, `n${i}`);
-    const isPill = n.kind === "start" || n.kind === "end";
-    g.setNode(`n${i}`, isPill ? { ...pillSize } : { ...nodeSize, width: Math.max(nodeSize.width, Math.ceil(widthOf(labels[i]!) * fontSize.name) + besideName) });
+    g.setNode(`n${i}`, sizeOfNode(n, labels[i]!, inner.get(n.name)));
   });
   const edges = diagram.edges.filter((e) => ids.has(e.from) && ids.has(e.to));
   const placed = edges.map((e, i) => placeEdge(g, e, i, ids.get(e.from)!, ids.get(e.to)!, show));
   layout(g);
   const drawn = {
-    nodes: diagram.nodes.map((n, i) => ({ name: n.name, label: labels[i]!, kind: n.kind, ...placeOf(g.node(`n${i}`) as Place) })),
+    nodes: diagram.nodes.map((n, i) => drawNode(n, labels[i]!, placeOf(g.node(`n${i}`) as Place), inner.get(n.name))),
     edges: placed.map((read) => read()),
-    joins: g.nodes().filter((id) => id.startsWith("j")).map((id) => placeOf(g.node(id) as Place)),
+    joins: [...new Set(edges.map((e) => e.join))].filter((join) => join !== undefined).map((join) => drawJoin(g, edges.filter((e) => e.join === join))),
   };
   return { ...sizeOf(drawn), ...drawn };
+}
+
+function sizeOfNode({ kind }: DiagramNode, label: string, inner: Drawing | undefined): { width: number; height: number } {
+  if (kind === "start" || kind === "end") return { ...pillSize };
+  const width = Math.max(nodeSize.width, Math.ceil(widthOf(label) * fontSize.name) + besideName);
+  return inner ? { width: Math.max(width, inner.width + 2 * aroundInner), height: nodeSize.height + inner.height + aroundInner } : { width, height: nodeSize.height };
+}
+
+/** Returns a node; the drawing of its graph is below its name, in the middle. */
+function drawNode({ name, kind }: DiagramNode, label: string, place: Place, inner: Drawing | undefined): DrawnNode {
+  return { name, label, kind, ...place, ...(inner && { inner: { drawing: inner, x: (place.width - inner.width) / 2, y: nodeSize.height } }) };
+}
+
+/** Returns the bar of the edges of a join. */
+function drawJoin(g: Graph, edges: readonly DiagramEdge[]): DrawnJoin {
+  const { join, to } = edges[0]!;
+  return { sources: edges.map((e) => e.from), to, ...placeOf(g.node(`j${join}`) as Place) };
 }
 
 /** Returns how far everything reaches. dagre has room for loops that are drawn smaller. */

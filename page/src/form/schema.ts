@@ -1,6 +1,7 @@
 // What a form knows of a JSON Schema. A schema that it does not know whole is edited as JSON; what an
 // answer must satisfy, the server decides.
 
+import { decodeText } from "../text/address";
 import { Decimal, equalJson, isList, type Json, JsonObject } from "../json/value";
 
 export interface Option {
@@ -43,16 +44,19 @@ const checked = new Set([
 ]);
 const longText = 200; // a text that may be longer has several lines
 const deepest = 8; // what is nested deeper is edited as JSON
+const mostFields = 2000; // what has more, as a schema that leads back to itself, is edited as JSON
 
 /** Reads a schema; undefined is that of every value. */
 export function readSchema(schema: Json | undefined): Field {
-  return readField(schema ?? true, { root: schema ?? true, name: "", depth: 0 });
+  return readField(schema ?? true, { root: schema ?? true, name: "", depth: 0, count: { fields: 0 } });
 }
 
 interface Place {
   root: Json;
   name: string;
   depth: number;
+  /** Of the whole form. */
+  count: { fields: number };
 }
 
 function readField(given: Json, place: Place): Field {
@@ -65,7 +69,7 @@ type Kind = Omit<Field, "title" | "about" | "initial"> | undefined;
 
 /** Returns undefined for a schema that is not known whole. */
 function readKind(schema: Json, place: Place): Kind {
-  if (!(schema instanceof JsonObject) || place.depth > deepest) return undefined;
+  if (!(schema instanceof JsonObject) || place.depth > deepest || place.count.fields++ > mostFields) return undefined;
   const knows = (...words: string[]): boolean => schema.members.every(([word]) => checked.has(word) || words.includes(word));
   const options = readOptions(schema);
   if (options) return knows("enum", "oneOf", "const") ? ({ kind: "choice", options } as Kind) : undefined;
@@ -192,7 +196,7 @@ function resolve(schema: Json, root: Json): Json {
     if (!beside.every(([word]) => word === "title" || word === "description" || word === "default")) return schema;
     let found: Json | undefined = root;
     for (const step of ref.slice(2).split("/")) {
-      found = found instanceof JsonObject ? found.get(decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")) : undefined;
+      found = found instanceof JsonObject ? found.get(decodeText(step).replaceAll("~1", "/").replaceAll("~0", "~")) : undefined;
     }
     if (!(found instanceof JsonObject)) return schema;
     schema = beside.reduce((s, [word, value]) => s.with(word, value), found);
@@ -215,7 +219,7 @@ function textOf(schema: Json, word: string): string {
 }
 
 /** Shows a value in a word: texts without quotes. */
-export function showValue(value: Json): string {
+function showValue(value: Json): string {
   if (typeof value === "string") return value;
   if (value instanceof Decimal) return value.text;
   return value === null ? "none" : value === true ? "yes" : value === false ? "no" : "{…}";

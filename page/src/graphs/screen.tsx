@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { CallError } from "../api/connect";
+import { CallError, newRequestId } from "../api/connect";
 import type { Graph, ListGraphsResponse, NodeSpec, Run } from "../api/messages";
 import { client, noteError } from "../api/session";
 import { dropHidden, FieldEntry, JsonEntry, type Problems } from "../form/form";
@@ -17,6 +17,7 @@ import { Icon } from "../ui/icons";
 import { useLoaded } from "../ui/loaded";
 import { Tabs } from "../ui/tabs";
 import { showToast } from "../ui/toast";
+import "../thread/style";
 
 export function GraphsScreen({ route }: { route: Route }): ComponentChildren {
   const [name] = route.path;
@@ -78,7 +79,7 @@ function GraphView({ name, query }: { name: string; query: URLSearchParams }): C
         </div>
       </header>
       <div class="columns">
-        <section class="canvas" aria-label="Drawing" tabIndex={0}>{g.spec && <Diagram spec={g.spec} />}</section>
+        <section class="canvas" aria-label="Drawing" tabIndex={0}>{g.spec && <Diagram spec={g.spec} open={query.get("open") ?? ""} setOpen={(open) => go({ open })} />}</section>
         <section class="aside" aria-label="About the graph">
           <Tabs label="About the graph" tabs={[{ id: "start", title: "Start a run" }, { id: "nodes", title: "Nodes", count: nodes.length }, { id: "json", title: "JSON" }]} chosen={tab} choose={(t) => go({ tab: t === "start" ? "" : t })}>
             {tab === "start" && <StartForm key={g.version} graph={g} />}
@@ -116,7 +117,7 @@ function StartForm({ graph }: { graph: Graph }): ComponentChildren {
   const start = (e: Event): void => {
     e.preventDefault();
     const text = printJson(dropHidden(form, input) ?? new JsonObject());
-    if (text + threadId !== sent.current.text) sent.current = { text: text + threadId, id: crypto.randomUUID() };
+    if (text + threadId !== sent.current.text) sent.current = { text: text + threadId, id: newRequestId() };
     setBusy(true);
     const run = { graph: graph.graph, graphVersion: graph.version, threadId, createThread: true, input: { json: text } };
     client.call<Run>("GraphService/StartRun", { run, requestId: sent.current.id }).then(

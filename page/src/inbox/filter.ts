@@ -7,6 +7,8 @@ export interface Filter {
   words: readonly string[];
   /** Only questions whose next step is overdue. */
   isLate: boolean;
+  /** Only questions that are put off. */
+  isLater: boolean;
   /** What can't be understood, "" for nothing. */
   problem: string;
 }
@@ -16,7 +18,7 @@ const spans: Record<string, number> = { m: 60e3, h: 3600e3, d: 86400e3 };
 /** Reads the text of a filter box; now is the time that due:<1h counts from. */
 export function readFilter(text: string, now: number): Filter {
   const conditions: string[] = [];
-  const filter: Filter = { condition: "", words: [], isLate: false, problem: "" };
+  const filter: Filter = { condition: "", words: [], isLate: false, isLater: false, problem: "" };
   const words: string[] = [];
   for (const part of text.match(/[a-z]+:"[^"]*"|\S+/g) ?? []) {
     const [, name, quoted] = /^([a-z]+):(.*)$/.exec(part) ?? [];
@@ -27,9 +29,10 @@ export function readFilter(text: string, now: number): Filter {
     }
     if (value === "") continue; // it is being typed
     const condition = readCondition(name, value, now);
-    if (condition === undefined) filter.problem = `${name}: is no filter; want graph:, group:, by:, thread:, priority:, due:<1h or is:late`;
+    if (condition === undefined) filter.problem = `${name}: is no filter; want graph:, group:, by:, thread:, priority:, due:<1h, is:late or is:later`;
     else if (condition === "late") filter.isLate = true;
-    else if (condition === "") filter.problem = `${part}: want ${name === "due" ? "a time like due:<30m, due:<1h or due:<2d" : "is:late"}`;
+    else if (condition === "later") filter.isLater = true;
+    else if (condition === "") filter.problem = `${part}: want ${name === "due" ? "a time like due:<30m, due:<1h or due:<2d" : "is:late or is:later"}`;
     else conditions.push(condition);
   }
   return { ...filter, condition: conditions.join(" AND "), words };
@@ -51,7 +54,7 @@ function readCondition(name: string, value: string, now: number): string | undef
     case "priority":
       return `priority = ${JSON.stringify(value.toUpperCase())}`;
     case "is":
-      return value === "late" ? "late" : "";
+      return value === "late" || value === "later" ? value : "";
     case "due": {
       const [, n, unit] = /^<(\d+)([mhd])$/.exec(value) ?? [];
       return n === undefined ? "" : `due < ${JSON.stringify(new Date(now + Number(n) * spans[unit!]!).toISOString())}`;

@@ -6,17 +6,19 @@ import type { Interrupt } from "../api/messages";
 import { noteError, ownGroups, ownName } from "../api/session";
 import { useStore } from "../api/store";
 import { useKeys } from "../keys";
-import { fetchQuestion } from "../question/actions";
+import { fetchQuestion, isAllowed } from "../question/actions";
 import { QuestionView } from "../question/question";
 import { titleOf } from "../question/title";
-import { addressOf, navigate, type Route } from "../route";
+import { addressOf, navigate, type Route, route as shownRoute } from "../route";
 import { Text } from "../text/marks";
 import { readTime } from "../text/time";
 import { useNow } from "../ui/clock";
 import { Icon } from "../ui/icons";
 import { Key } from "../ui/key";
+import { useLater } from "../ui/later";
 import { showProblem } from "../ui/toast";
 import { readFilter } from "./filter";
+import { isHidden, putOff } from "./later";
 import { countText, QuestionList, type Row } from "./list";
 import { type Inbox, Questions, type Section } from "./questions";
 
@@ -29,7 +31,9 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
   const now = useNow(5000);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [held, setHeld] = useState<Interrupt | undefined>(undefined); // what is open stays open when it leaves the list
-  const [bulk, setBulk] = useState<typeof import("../extras") | undefined>(undefined);
+  const [dialog, setDialog] = useState<{ name: "BulkDialog" | "AssignDialog" | "LaterDialog"; questions: readonly Interrupt[] } | undefined>(undefined);
+  const dialogs = useLater(dialog !== undefined, () => import("./dialogs"));
+  const hidden = useStore(putOff);
   const input = useRef<HTMLInputElement>(null);
   const [threadId, interruptId] = route.path;
 
@@ -40,9 +44,11 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
   }, [questions]);
 
   const matches = (q: Interrupt): boolean =>
+    isHidden(q, now) === filter.isLater &&
     (!filter.isLate || readTime(q.dueTime) <= now) &&
     (filter.words.length === 0 || filter.words.every((w) => `${titleOf(q)} ${q.graph} ${q.node} ${q.threadId} ${q.people?.groups?.join(" ")} ${q.assignees?.join(" ")}`.toLowerCase().includes(w)));
-  const isSifted = filter.words.length > 0 || filter.isLate;
+  const countHidden = Object.values(hidden).filter((until) => until > now).length;
+  const isSifted = filter.words.length > 0 || filter.isLate || countHidden > 0;
   const rows = makeRows(isSifted ? { ...inbox, counts: {} } : inbox, matches, (section) => questions.loadMore(section).catch(noteError));
   const list = rows.flatMap((r) => (r.kind === "question" ? [r.question] : []));
   const listed = list.find((q) => q.interruptId === interruptId && q.threadId === threadId);
@@ -77,11 +83,27 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
     setHeld((h) => (h?.interruptId === q.interruptId ? q : h));
     questions.take(q);
   };
-  const next = (): void => select(list[at + 1] ?? list[at - 1]);
+  const next = (): void => {
+    if (shownRoute.get().path[1] === interruptId) select(list[at + 1] ?? list[at - 1]); // the person may have gone on already
+  };
+  const chosenOnes = list.filter((q) => chosen.has(q.interruptId!));
+  const targets = chosenOnes.length > 0 ? chosenOnes : open ? [open] : [];
+  const mayAssign = targets.length > 0 && (targets.every((q) => isAllowed(q, "ASSIGN")) || targets.every((q) => isAllowed(q, "DELEGATE")));
+  const chooseAll = (): void => {
+    questions.loadAll().then(() => setChosen(new Set(Object.values(questions.inbox.get().sections).flat().filter(matches).map((q) => q.interruptId!))), noteError);
+  };
+  const Dialog = dialog && dialogs?.[dialog.name];
+  const ask = (name: "BulkDialog" | "AssignDialog" | "LaterDialog") => (): void => setDialog({ name, questions: targets });
+  const done = (): void => {
+    setChosen(new Set());
+    if (dialog?.name === "LaterDialog") next();
+  };
   useKeys([
     { keys: ["j", "ArrowDown"], about: "next question", run: () => select(list[at + 1]) },
     { keys: ["k", "ArrowUp"], about: "question before", run: () => select(list[at - 1]) },
     { keys: ["x"], about: "choose several", run: () => open && choose(open) },
+    ...(mayAssign ? [{ keys: ["a"], about: "assign", run: ask("AssignDialog") }] : []),
+    ...(targets.length > 0 ? [{ keys: ["h"], about: "later", run: ask("LaterDialog") }] : []),
     { keys: ["o"], about: "open the thread", run: () => open && navigate(addressOf("threads", [open.threadId!])) },
     { keys: ["/"], about: "filter", run: () => input.current?.focus() },
     ...(chosen.size > 0 ? [{ keys: ["Escape"], about: "choose none", run: () => setChosen(new Set<string>()) }] : []),
@@ -92,6 +114,7 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
         <header>
           <h1>Inbox</h1>
           <span class="count">{countText(isSifted ? undefined : inbox.counts.all, list.length, inbox.hasMore.others)}</span>
+          {countHidden > 0 && !filter.isLater && <a class="faint" href={addressOf("inbox", [], { q: "is:later" })}>{countHidden} later</a>}
         </header>
         <div class="filter">
           <Icon name="search" size={14} />
@@ -107,15 +130,16 @@ export function InboxScreen({ route }: { route: Route }): ComponentChildren {
         {chosen.size > 0 && (
           <div class="bulk" role="toolbar" aria-label="Several questions">
             <b>{chosen.size} chosen</b>
-            {chosen.size < list.length && <button type="button" class="ghost" onClick={() => setChosen(new Set(list.map((q) => q.interruptId!)))}>All {list.length}</button>}
+            {(chosen.size < list.length || inbox.hasMore.others) && <button type="button" class="ghost" onClick={chooseAll}>All {countText(isSifted ? undefined : inbox.counts.all, list.length, inbox.hasMore.others)}</button>}
             <span class="space" />
-            <button type="button" class="main" onClick={() => void import("../extras").then(setBulk)}>Answer…</button>
+            {mayAssign && <button type="button" class="ghost" onClick={ask("AssignDialog")}>Assign…</button>}
+            <button type="button" class="main" onClick={ask("BulkDialog")}>Answer…</button>
           </div>
         )}
       </section>
-      {bulk && <bulk.BulkDialog questions={list.filter((q) => chosen.has(q.interruptId!))} close={() => setBulk(undefined)} done={() => setChosen(new Set())} />}
+      {Dialog && <Dialog questions={dialog.questions} changed={changed} close={() => setDialog(undefined)} done={done} />}
       {open ? (
-        <QuestionView key={open.interruptId} question={open} changed={changed} next={next} />
+        <QuestionView key={open.interruptId} question={open} changed={changed} next={next} assign={mayAssign ? ask("AssignDialog") : undefined} later={ask("LaterDialog")} />
       ) : (
         <section class={"detail blank" + (isAddressed ? "" : " behind")} aria-label="Question" />
       )}

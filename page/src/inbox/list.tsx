@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Interrupt } from "../api/messages";
 import { Icon } from "../ui/icons";
+import { Ring } from "../ui/ring";
 import { Avatar } from "../ui/people";
 import { Text } from "../text/marks";
 import { shortName } from "../text/people";
@@ -147,17 +148,6 @@ function Level({ question, isChosen, choose }: { question: Interrupt; isChosen: 
         </svg>
       )}
     </span>
-  );
-}
-
-export function Ring({ part, size = 12 }: { part: number; size?: number }): ComponentChildren {
-  const r = size / 2 - 1;
-  const around = 2 * Math.PI * r;
-  return (
-    <svg class="ring" width={size} height={size} viewBox={`0 0 ${size} ${size}`} aria-hidden="true">
-      <circle cx={size / 2} cy={size / 2} r={r} />
-      {part > 0 && <circle class="part" cx={size / 2} cy={size / 2} r={r} stroke-dasharray={`${around * Math.min(part, 1)} ${around}`} />}
-    </svg>
   );
 }
 

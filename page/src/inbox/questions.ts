@@ -3,8 +3,10 @@
 import { CallError } from "../api/connect";
 import { connection as shownConnection, type Connection } from "../api/connection";
 import type { CountInterruptsResponse, Interrupt, InterruptChange, ListInterruptsResponse } from "../api/messages";
-import { client, noteError } from "../api/session";
+import { client, describeCaller, noteError } from "../api/session";
+import { followTogether } from "../api/shared_stream";
 import { Store } from "../api/store";
+import { openCounts } from "./counts";
 import { type Caller, compareQuestions, isFor } from "./order";
 
 export type Section = "mine" | "others";
@@ -35,7 +37,6 @@ const maxChanges = 256;
 const leavingFor = 2000;
 const countEvery = 2000;
 const showEvery = 30;
-const retryAfter = [200, 500, 1000, 2000, 5000];
 
 /** Follows the open questions that a filter selects. */
 export class Questions {
@@ -49,7 +50,8 @@ export class Questions {
   private readonly leaving = new Map<string, Interrupt>();
   private readonly closing = new AbortController();
   private sources: Source[] = [];
-  private loading = false;
+  private loading: Promise<void> = Promise.resolve();
+  private readonly changed = new Set<string>(); // since the page that is being read was asked for
   private countTimer: ReturnType<typeof setTimeout> | undefined;
   private showTimer: ReturnType<typeof setTimeout> | undefined;
   private unshown: Partial<Inbox> = {};
@@ -77,32 +79,27 @@ export class Questions {
     this.show();
   }
 
-  private async follow(): Promise<void> {
-    let token = "";
-    let failures = 0;
-    const { signal } = this.closing;
-    while (!signal.aborted) {
-      try {
-        // Changes are asked for before the list is read, so that none falls between the two.
-        const start = token === "" ? { startNow: true } : { resumeToken: token };
-        for await (const message of client.follow<InterruptChange>("InterruptService/WatchInterrupts", { filter: this.watchFilter(), maxChanges, ...start }, signal)) {
-          if (token === "") await this.list();
-          token = message.resumeToken ?? token;
-          failures = 0;
-          for (const change of message.changes ?? [message]) this.apply(change);
-          this.show({ connection: "live" });
-        }
-      } catch (err) {
-        if (signal.aborted) return;
+  private follow(): Promise<void> {
+    const filter = this.watchFilter();
+    return followTogether<InterruptChange>(`${describeCaller()} ${filter}`, this.closing.signal, {
+      // Changes are asked for before the list is read, so that none falls between the two.
+      open: (token, signal) => client.follow("InterruptService/WatchInterrupts", { filter, maxChanges, withAllowed: true, ...(token === "" ? { startNow: true } : { resumeToken: token }) }, signal),
+      take: async (message, isNext) => {
+        for (const change of message ? message.changes ?? [message] : []) this.apply(change);
+        if (!isNext) await this.list();
+      },
+      show: (connection) => this.show({ connection }),
+      fail: async (err) => {
         noteError(err);
         if (this.sources.length === 0) await this.list().catch(noteError); // what is there is shown, though it may change
-        if (err instanceof CallError && (err.reason === "INVALID_CURSOR" || err.reason.startsWith("CURSOR_"))) token = "";
-        if (err instanceof CallError && err.reason === "INVALID_FIELD") return this.show({ problem: err.message });
-      }
-      const connection = shownConnection.get();
-      this.show({ connection: typeof connection === "object" ? connection : { since: Date.now() } });
-      await pause(retryAfter[Math.min(failures++, retryAfter.length - 1)]!, signal);
-    }
+        if (!(err instanceof CallError)) return false;
+        if (err.reason === "INVALID_FIELD") {
+          this.show({ problem: err.message });
+          this.closing.abort();
+        }
+        return err.reason === "INVALID_CURSOR" || err.reason.startsWith("CURSOR_");
+      },
+    });
   }
 
   /** Returns the filter of the stream: it takes fewer conditions than a list. */
@@ -116,43 +113,55 @@ export class Questions {
   }
 
   private async list(): Promise<void> {
-    this.open.clear();
-    const orders = /\bdue\b/.test(this.condition) ? ["due_time"] : ["due_time", "create_time"];
-    const source = (section: Section, filter: string) => (orderBy: string): Source => ({ section, filter, orderBy, pageToken: "", isDone: false });
-    this.sources = [
-      ...(this.caller.name ? orders.map(source("mine", joinConditions('mine = "true"', this.condition))) : []),
-      ...orders.map(source("others", this.condition)),
-    ];
-    await this.loadMore("mine");
-    await this.loadMore("others");
+    await this.inTurn(async () => {
+      this.open.clear();
+      const orders = /\bdue\b/.test(this.condition) ? ["due_time"] : ["due_time", "create_time"];
+      const source = (section: Section, filter: string) => (orderBy: string): Source => ({ section, filter, orderBy, pageToken: "", isDone: false });
+      this.sources = [
+        ...(this.caller.name ? orders.map(source("mine", joinConditions('mine = "true"', this.condition))) : []),
+        ...orders.map(source("others", this.condition)),
+      ];
+      await this.loadSection("mine");
+      await this.loadSection("others");
+    });
     await this.count();
   }
 
   /** Loads more of a section, as far as there is more. */
-  async loadMore(section: Section): Promise<void> {
-    if (this.loading) return;
-    this.loading = true;
-    try {
-      for (const s of this.sources.filter((s) => s.section === section)) {
-        while (!s.isDone && this.open.size < maxLoaded) if ((await this.loadPage(s)) > 0) return;
-      }
-    } catch (err) {
-      noteError(err);
-      throw err;
-    } finally {
-      this.loading = false;
-      this.show();
+  loadMore(section: Section): Promise<void> {
+    return this.inTurn(() => this.loadSection(section));
+  }
+
+  /** Loads all that the filter selects, as far as a page holds them. */
+  loadAll(): Promise<void> {
+    return this.inTurn(async () => {
+      for (const s of this.sources) while (!s.isDone && this.open.size < maxLoaded) await this.loadPage(s);
+      this.showNow();
+    });
+  }
+
+  /** Loads after what is being loaded. */
+  private inTurn(load: () => Promise<void>): Promise<void> {
+    const loaded = this.loading.then(load).finally(() => this.show());
+    this.loading = loaded.catch(() => undefined);
+    return loaded;
+  }
+
+  private async loadSection(section: Section): Promise<void> {
+    for (const s of this.sources.filter((s) => s.section === section)) {
+      while (!s.isDone && this.open.size < maxLoaded) if ((await this.loadPage(s)) > 0) return;
     }
   }
 
   /** Returns how many questions of a page are new. */
   private async loadPage(s: Source): Promise<number> {
     const { filter, orderBy, pageToken } = s;
-    const page = await client.call<ListInterruptsResponse>("InterruptService/ListInterrupts", { filter, orderBy, pageSize, pageToken }, this.closing.signal);
+    this.changed.clear();
+    const page = await client.call<ListInterruptsResponse>("InterruptService/ListInterrupts", { filter, orderBy, pageSize, pageToken, withAllowed: true }, this.closing.signal);
     s.pageToken = page.nextPageToken ?? "";
     s.isDone = s.pageToken === "";
     const before = this.open.size;
-    for (const q of page.interrupts ?? []) this.open.set(q.interruptId!, q);
+    for (const q of page.interrupts ?? []) if (!this.changed.has(q.interruptId!)) this.open.set(q.interruptId!, q);
     return this.open.size - before;
   }
 
@@ -160,6 +169,7 @@ export class Questions {
     const q = change.interrupt;
     if (!q?.interruptId) return;
     this.onChange(q);
+    this.changed.add(q.interruptId);
     const known = this.open.get(q.interruptId);
     if (change.gone || q.state !== "INTERRUPT_STATE_OPEN") {
       if (known) this.fade(q, known);
@@ -190,6 +200,7 @@ export class Questions {
     const filters = this.condition !== "" ? [this.condition] : this.caller.name ? ["", 'mine = "true"'] : [""];
     const { counts } = await client.call<CountInterruptsResponse>("InterruptService/CountInterrupts", { filters }, this.closing.signal);
     const [all, mine] = (counts ?? []).map((c) => Number(c.count ?? 0));
+    if (this.condition === "" && all !== undefined) openCounts.set({ ...openCounts.get(), "": all });
     this.show({ counts: { ...(all !== undefined && { all }), ...(mine !== undefined && { mine }) } });
   }
 
@@ -220,16 +231,4 @@ export class Questions {
 
 function joinConditions(...conditions: string[]): string {
   return conditions.filter((c) => c !== "").join(" AND ");
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-    function done(): void {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-  });
 }

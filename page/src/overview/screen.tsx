@@ -1,14 +1,16 @@
-// The overview: do people keep up? Open questions, the oldest one, what is late, and for whom.
+// The overview: do people keep up? Open questions, the oldest one, what is late, how long answers took, and whose.
 
 import type { ComponentChildren } from "preact";
-import type { CountInterruptsResponse, Interrupt, ListGraphsResponse, ListInterruptsResponse, ListThreadsResponse, ListWorkersResponse } from "../api/messages";
+import type { CountInterruptsResponse, Interrupt, InterruptStatistics, ListGraphsResponse, ListInterruptsResponse, ListThreadsResponse, ListWorkersResponse } from "../api/messages";
 import { client, ownGroups, ownName } from "../api/session";
 import { addressOf, type Route } from "../route";
 import { titleOf } from "../question/title";
 import { Text } from "../text/marks";
-import { formatCount, formatSpan, readTime } from "../text/time";
+import { formatCount, formatExact, formatMoment, formatSpan, readDuration, readTime } from "../text/time";
 import { useNow } from "../ui/clock";
 import { useLoaded } from "../ui/loaded";
+import { HourChart, type Interval, readIntervals } from "./chart";
+import { formatPart, formatWait, type Group, GroupTable, partInTime } from "./groups";
 
 const readEvery = 5000;
 const mostFilters = 32; // of one call
@@ -31,7 +33,9 @@ interface Overview {
   failed: string;
   slots: { used: number; total: number } | undefined;
   graphs: readonly Count[];
-  groups: readonly Count[];
+  statistics: InterruptStatistics;
+  intervals: readonly Interval[];
+  groups: readonly Group[];
 }
 
 export function OverviewScreen(_: { route: Route }): ComponentChildren {
@@ -40,23 +44,24 @@ export function OverviewScreen(_: { route: Route }): ComponentChildren {
   const known = (n: number | undefined): string => (n === undefined ? "–" : formatCount(n));
   return (
     <section class="page" aria-label="Overview">
-      <header class="page-head"><h1>Overview</h1><span class="count">now</span></header>
+      <header class="page-head"><h1>Overview</h1><span class="count">now, and the last 24 hours</span></header>
       {problem && <p class="problem" role="alert"><Text of={problem} /></p>}
       {o && (
         <>
           <ul class="cards-of">
             <Card title="Open questions" value={known(o.open)} about={o.mine === undefined ? "of everybody" : `${known(o.mine)} for you`} href={addressOf("inbox")} />
             <Card title="Oldest" value={o.oldest ? formatSpan(now - readTime(o.oldest.createTime)) : "–"} about={o.oldest ? titleOf(o.oldest) : "nothing is open"} href={questionAddress(o.oldest)} />
-            <Card title="Next step" value={o.next ? describeDue(o.next, now) : "–"} about={o.next ? titleOf(o.next) : "nothing happens by itself"} href={questionAddress(o.next)} tone={o.next && readTime(o.next.dueTime) < now ? "bad" : ""} />
-            <Card title="Late" value={o.late} about="whose next step is overdue" href={addressOf("inbox", [], { q: "is:late" })} tone={o.late === "0" ? "" : "bad"} />
-            <Card title="Threads that work" value={o.working} about="with a run that is not waiting" href={addressOf("threads", [], { state: "BUSY" })} />
+            <Card title="Late" value={o.late} about={o.next ? `next step ${describeDue(o.next, now)}` : "nothing happens by itself"} href={addressOf("inbox", [], { q: "is:late" })} tone={o.late === "0" ? "" : "bad"} />
+            <EndedCards of={o.statistics} />
+            <Card title="Threads that work" value={o.working} about={o.slots?.total ? `${o.slots.used} of ${o.slots.total} worker slots in use` : "with a run that is not waiting"} href={addressOf("threads", [], { state: "BUSY" })} />
             <Card title="Threads that failed" value={o.failed} about="whose last run has failed" href={addressOf("threads", [], { state: "FAILED" })} tone={o.failed === "0" ? "" : "bad"} />
-            {o.slots && <Card title="Worker slots" value={`${o.slots.used} of ${o.slots.total}`} about="in use" href={addressOf("workers")} />}
           </ul>
           <div class="panels">
-            <Bars title="By graph" counts={o.graphs} />
-            {o.groups.length > 0 && <Bars title="By your groups" counts={o.groups} />}
+            <section class="panel-of" aria-label="Asked and answered, by hour"><h2>Asked and answered, by hour</h2><HourChart intervals={o.intervals} /></section>
+            <GroupTable groups={o.groups} />
+            <GraphTable counts={o.graphs} />
           </div>
+          <Origin of={o.statistics} now={now} />
         </>
       )}
     </section>
@@ -68,14 +73,38 @@ function Card({ title, value, about, href, tone = "" }: { title: string; value: 
   return <li>{href === undefined ? <div class="card">{content}</div> : <a class="card" href={href}>{content}</a>}</li>;
 }
 
-function Bars({ title, counts }: { title: string; counts: readonly Count[] }): ComponentChildren {
+/** What became of questions that ended. */
+function EndedCards({ of }: { of: InterruptStatistics }): ComponentChildren {
+  const all = of.all ?? {};
+  const [late, defaulted, expired] = [all.total?.answeredLate, all.total?.defaulted, all.total?.expired].map((n) => Number(n ?? 0)) as [number, number, number];
+  return (
+    <>
+      <Card title="Answered in time" value={formatPart(partInTime(all))} about={late > 0 ? `${formatCount(late)} late` : "before a reminder"} href={undefined} tone={late > 0 ? "bad" : ""} />
+      <Card title="Median wait" value={formatWait(all.medianWait)} about={`95 of 100 within ${formatWait(all.p95Wait)}`} href={undefined} />
+      <Card title="Defaults taken" value={formatCount(defaulted)} about={expired > 0 ? `and ${formatCount(expired)} without a default` : "nobody answered in time"} href={undefined} tone={defaulted + expired > 0 ? "bad" : ""} />
+    </>
+  );
+}
+
+/** Says what the counts of ended questions are of. */
+function Origin({ of, now }: { of: InterruptStatistics; now: number }): ComponentChildren {
+  const since = readTime(of.countsSince);
+  return (
+    <p class="faint" style={{ margin: "12px 0" }}>
+      Asked, answered, late, waits and defaults are what this server did in the last 24 hours. It counts since <time title={formatExact(since)}>{formatMoment(since, now)}</time>, and other servers count their own.
+      {of.partial && " There are more graphs, groups or tenants than it counts: some questions are missing."}
+    </p>
+  );
+}
+
+function GraphTable({ counts }: { counts: readonly Count[] }): ComponentChildren {
   const most = Math.max(1, ...counts.map((c) => c.n ?? 0));
   const ordered = counts.toSorted((a, b) => (b.n ?? 0) - (a.n ?? 0));
   return (
-    <section class="panel-of" aria-label={`Open questions ${title.toLowerCase()}`}>
-      <h2>{title}</h2>
+    <section class="panel-of" aria-label="Open questions by graph">
+      <h2>By graph</h2>
       <table class="table">
-        <thead><tr><th>{title.replace(/^By (your )?/, "").replace(/s$/, "")}</th><th>Open</th><th><span class="sr">Share</span></th></tr></thead>
+        <thead><tr><th>Graph</th><th>Open</th><th><span class="sr">Share</span></th></tr></thead>
         <tbody>
           {ordered.map((c) => (
             <tr key={c.name}>
@@ -107,7 +136,7 @@ async function readOverview(now: number, signal: AbortSignal): Promise<Overview>
   };
   const { graphs } = await client.call<ListGraphsResponse>("RegistryService/ListGraphs", { pageSize: mostFilters }, signal);
   const names = (graphs ?? []).map((g) => g.graph ?? "");
-  const [open, oldest, next, late, working, failed, workers, byGraph, byGroup] = await Promise.all([
+  const [open, oldest, next, late, working, failed, workers, byGraph, statistics] = await Promise.all([
     countOpen(ownName() ? ["", 'mine = "true"'] : [""], signal),
     listQuestions({ pageSize: 1 }),
     listQuestions({ pageSize: 1, orderBy: "due_time" }),
@@ -116,7 +145,7 @@ async function readOverview(now: number, signal: AbortSignal): Promise<Overview>
     countThreads("FAILED"),
     client.call<ListWorkersResponse>("RegistryService/ListWorkers", { pageSize: mostListed }, signal).catch(() => undefined), // a caller may not see them
     countOpen(names.map((n) => `graph = ${JSON.stringify(n)}`), signal),
-    countOpen(ownGroups().slice(0, mostFilters).map((g) => `group = ${JSON.stringify(g)}`), signal),
+    client.call<InterruptStatistics>("InterruptService/GetInterruptStatistics", {}, signal),
   ]);
   const all = workers?.workers ?? [];
   const total = all.reduce((sum, w) => sum + (w.totalSlots ?? 0), 0);
@@ -130,8 +159,27 @@ async function readOverview(now: number, signal: AbortSignal): Promise<Overview>
     failed,
     slots: workers && { total, used: total - all.reduce((sum, w) => sum + (w.freeSlots ?? 0), 0) },
     graphs: names.map((name, i) => ({ name, n: byGraph[i], address: addressOf("inbox", [], { q: `graph:${name}` }) })),
-    groups: ownGroups().slice(0, mostFilters).map((name, i) => ({ name, n: byGroup[i], address: addressOf("inbox", [], { q: `group:${name}` }) })),
+    statistics,
+    intervals: intervalsOf(statistics, statistics.all),
+    groups: await readGroups(statistics, signal),
   };
+}
+
+/** Returns the groups with questions, and those of the caller, with what is open of them. */
+async function readGroups(of: InterruptStatistics, signal: AbortSignal): Promise<Group[]> {
+  const series = new Map((of.groups ?? []).map((g) => [g.group ?? "", g.series ?? {}]));
+  const names = [...new Set([...ownGroups(), ...series.keys()])].filter((name) => name !== "").slice(0, mostFilters);
+  const open = await countOpen(names.map((g) => `group = ${JSON.stringify(g)}`), signal);
+  const groups: Group[] = names.map((name, i) => ({ name, open: open[i], series: series.get(name) ?? {}, intervals: intervalsOf(of, series.get(name)) }));
+  groups.sort((a, b) => (b.open ?? 0) - (a.open ?? 0));
+  const none = series.get("");
+  if (none) groups.push({ name: "", open: undefined, series: none, intervals: intervalsOf(of, none) });
+  if (of.others) groups.push({ name: undefined, open: undefined, series: of.others, intervals: intervalsOf(of, of.others) });
+  return groups;
+}
+
+function intervalsOf(of: InterruptStatistics, series: InterruptStatistics["all"]): Interval[] {
+  return readIntervals(readTime(of.beginTime), readDuration(of.interval), series?.intervals ?? []);
 }
 
 /** Counts what filters select, in pieces where the caller may see only some questions. */

@@ -1,11 +1,11 @@
 // What a caller does with a question. Every function makes one call.
 
-import type { Interrupt, ListTrailResponse, Link, RevealInterruptResponse, TrailEntry } from "../api/messages";
+import type { Interrupt, RevealInterruptResponse } from "../api/messages";
 import { CallError } from "../api/connect";
 import { client } from "../api/session";
 import { type Json, printJson } from "../json/value";
 
-function nameOf(q: Interrupt): { threadId: string; interruptId: string } {
+export function nameOf(q: Interrupt): { threadId: string; interruptId: string } {
   return { threadId: q.threadId ?? "", interruptId: q.interruptId ?? "" };
 }
 
@@ -13,23 +13,14 @@ export function fetchQuestion(threadId: string, interruptId: string, signal?: Ab
   return client.call("InterruptService/GetInterrupt", { threadId, interruptId }, signal);
 }
 
-const trailPage = 500;
-const maxTrail = 5000;
-
-/** Returns the whole trail of a question, oldest first. */
-export async function fetchTrail(threadId: string, interruptId: string, signal?: AbortSignal): Promise<TrailEntry[]> {
-  const entries: TrailEntry[] = [];
-  for (let pageToken = ""; entries.length < maxTrail; ) {
-    const page = await client.call<ListTrailResponse>("InterruptService/ListTrail", { threadId, interruptId, pageSize: trailPage, pageToken }, signal);
-    entries.push(...(page.entries ?? []));
-    pageToken = page.nextPageToken ?? "";
-    if (pageToken === "") break;
-  }
-  return entries;
+/** Tells whether the server says that the caller may do something with a question. */
+export function isAllowed(q: Interrupt, action: "ANSWER" | "CLAIM" | "RELEASE" | "COMMENT" | "DELEGATE" | "ASSIGN" | "RETRACT" | "REVEAL"): boolean {
+  return q.allowed?.includes(`INTERRUPT_ACTION_${action}`) ?? false;
 }
 
-/** Returns why the server would refuse every answer of the caller, "" when it may take one. */
+/** Returns why the server refuses every answer of the caller, "" when it may take one. */
 export async function fetchRefusal(q: Interrupt, signal?: AbortSignal): Promise<string> {
+  if (isAllowed(q, "ANSWER") && !q.people?.notContributor) return "";
   if (q.reason === "breakpoint" || q.state !== "INTERRUPT_STATE_OPEN") return "";
   try {
     const responses = [{ interruptId: q.interruptId, dismissal: {} }]; // which fits every schema
@@ -62,18 +53,6 @@ export function release(q: Interrupt): Promise<Interrupt> {
   return client.call("InterruptService/ReleaseInterrupt", nameOf(q));
 }
 
-export function assign(q: Interrupt, assignees: readonly string[]): Promise<Interrupt> {
-  return client.call("InterruptService/UpdateInterrupt", { interrupt: { ...nameOf(q), assignees, etag: q.etag }, updateMask: "assignees" });
-}
-
-export function comment(q: Interrupt, text: string, requestId: string): Promise<TrailEntry> {
-  return client.call("InterruptService/CommentInterrupt", { ...nameOf(q), text, requestId });
-}
-
 export function reveal(q: Interrupt, pointer: string): Promise<RevealInterruptResponse> {
   return client.call("InterruptService/RevealInterrupt", { ...nameOf(q), pointers: [pointer] });
-}
-
-export function makeLink(q: Interrupt): Promise<Link> {
-  return client.call("InterruptService/MakeLink", nameOf(q));
 }

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { CallError } from "../api/connect";
+import { CallError, newRequestId } from "../api/connect";
 import type { Interrupt } from "../api/messages";
 import { noteError, ownName } from "../api/session";
 import { dropHidden, FieldEntry, idOf, JsonEntry, Members, type Problems } from "../form/form";
@@ -59,7 +59,7 @@ export function useAnswer({ question: q, mayAnswer, changed, next }: Props) {
     if (isSending) return;
     if (document.querySelector(".answer .problem") && Object.keys(problems).length === 0) return focusProblem();
     const text = JSON.stringify("value" in outcome ? printJson(outcome.value) : outcome) + note;
-    if (text !== sent.current.text) sent.current = { text, id: crypto.randomUUID() }; // the same answer again is no other one
+    if (text !== sent.current.text) sent.current = { text, id: newRequestId() }; // the same answer again is no other one
     setSending(true);
     actions.answer(q, outcome, note, sent.current.id).then(stored, refused).finally(() => setSending(false));
   };

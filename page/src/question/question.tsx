@@ -2,32 +2,29 @@
 // who has agreed, what to decide, what happened.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Interrupt, TrailEntry } from "../api/messages";
 import { noteError, ownName } from "../api/session";
 import { holderOf } from "../inbox/order";
-import { type Json, JsonObject, printJson, readPayload } from "../json/value";
+import { type Json, readPayload } from "../json/value";
 import { useKeys } from "../keys";
 import { addressOf } from "../route";
 import { Markdown } from "../text/markdown";
 import { Text } from "../text/marks";
 import { shortName } from "../text/people";
-import { formatExact, formatSpan, readTime } from "../text/time";
 import { useNow } from "../ui/clock";
 import { Icon } from "../ui/icons";
 import { Banner } from "../ui/banner";
 import { Key } from "../ui/key";
+import { useLater } from "../ui/later";
 import { Avatar } from "../ui/people";
 import { Tabs } from "../ui/tabs";
 import { showProblem, showToast } from "../ui/toast";
 import * as actions from "./actions";
 import { AnswerBar, AnswerFields, useAnswer } from "./answer";
 import { Facts } from "./facts";
-import { describeOutcome, toneOf } from "./outcome";
-import { takeBack } from "./take_back";
 import { Steps } from "./steps";
 import { bodyOf, titleOf } from "./title";
-import { Trail } from "./trail";
 import { Votes } from "./votes";
 
 interface Props {
@@ -36,25 +33,32 @@ interface Props {
   changed: (q: Interrupt) => void;
   /** Goes to the next question. */
   next: () => void;
+  /** Opens the dialog in which it is assigned; undefined when it can’t be. */
+  assign: (() => void) | undefined;
+  /** Opens the dialog in which it is put off. */
+  later: () => void;
 }
 
-export function QuestionView({ question: q, changed, next }: Props): ComponentChildren {
+export function QuestionView({ question: q, changed, next, assign, later }: Props): ComponentChildren {
   const now = useNow();
   const [trail, setTrail] = useState<readonly TrailEntry[]>([]);
   const [refusal, setRefusal] = useState("");
   const [tab, setTab] = useState("trail");
+  const past = useLater(true, () => import("./past"));
   const [shown, setShown] = useState<Json | undefined>(undefined); // the value with parts that were revealed
   const value = useMemo(() => readPayload(q.value), [q.value?.json]);
   const me = ownName();
   const isOpen = q.state === "INTERRUPT_STATE_OPEN";
   const isBreakpoint = q.reason === "breakpoint";
-  const mayAnswer = isOpen && refusal === "";
+  const similar = useLater(isOpen, () => import("./similar"));
+  const mayAnswer = refusal === "" && actions.isAllowed(q, "ANSWER");
+  const mayComment = actions.isAllowed(q, "COMMENT");
   const answer = useAnswer({ question: q, mayAnswer, changed, next });
 
   useEffect(() => {
     const closing = new AbortController();
     const load = async (): Promise<void> => {
-      setTrail(await actions.fetchTrail(q.threadId!, q.interruptId!, closing.signal));
+      setTrail(await (await import("./past")).fetchTrail(q.threadId!, q.interruptId!, closing.signal));
       setRefusal(await actions.fetchRefusal(q, closing.signal));
     };
     const timer = setTimeout(() => load().catch((err: unknown) => closing.signal.aborted || noteError(err)), 120); // who goes through the list reads no trail
@@ -64,25 +68,30 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
     };
   }, [q.interruptId, q.etag, q.trailSize]);
 
+  const holder = holderOf(q, now);
+  useEffect(() => {
+    if (q.claimedBy && holder === "" && isOpen) actions.fetchQuestion(q.threadId!, q.interruptId!).then(changed, noteError); // others may take it now
+  }, [holder]);
   const run = (what: string, call: () => Promise<Interrupt>): void => {
     call().then(changed, (err: unknown) => {
       noteError(err);
       showProblem(what, err);
     });
   };
-  const holder = holderOf(q, now);
+  const mayClaim = holder === me ? actions.isAllowed(q, "RELEASE") : actions.isAllowed(q, "CLAIM");
   const claim = (): void => run(holder === me ? "It could not be given back" : "It could not be taken", () => (holder === me ? actions.release(q) : actions.claim(q)));
   const reveal = (pointer: string): void => {
     actions.reveal(q, pointer).then((r) => setShown(readPayload(r.value)), (err: unknown) => showProblem("It can't be shown", err));
   };
   const copyLink = (): void => {
     const address = location.origin + addressOf("inbox", [q.threadId!, q.interruptId!]);
-    navigator.clipboard.writeText(address).then(() => showToast({ title: "The link is copied", about: "Who opens it needs the right to see the question" }), (err: unknown) => showProblem(address, err));
+    const copied = navigator.clipboard?.writeText(address) ?? Promise.reject(new Error("Only pages over HTTPS may copy: this is the address"));
+    copied.then(() => showToast({ title: "The link is copied", about: "Who opens it needs the right to see the question" }), (err: unknown) => showProblem(address, err));
   };
   useKeys([
-    ...(isOpen && !isBreakpoint && me ? [{ keys: ["c"], about: "take it, give it back", run: claim }] : []),
+    ...(mayClaim ? [{ keys: ["c"], about: "take it, give it back", run: claim }] : []),
     { keys: ["l"], about: "copy the link", run: copyLink },
-    { keys: ["m"], about: "comment", run: () => document.getElementById("comment")?.focus() },
+    ...(mayComment ? [{ keys: ["m"], about: "comment", run: () => document.getElementById("comment")?.focus() }] : []),
   ]);
   const groups = q.people?.groups ?? [];
   return (
@@ -98,31 +107,35 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
           </div>
           <h1 dir="auto"><Text of={titleOf(q)} /></h1>
           <div class="meta">
-            {isOpen && !isBreakpoint && me && (holder === me ? (
+            {holder && holder === me ? (
               <button type="button" class="who" onClick={claim} title="Give it back"><Avatar principal={me} size={20} />You have it</button>
-            ) : holder ? (
+            ) : holder && isOpen ? (
               <span class="who other"><Avatar principal={holder} size={20} />{shortName(holder)} has it</span>
-            ) : (
+            ) : mayClaim && (
               <button type="button" class="ghost" onClick={claim}><Icon name="person" size={14} />Take it<Key of="C" /></button>
-            ))}
+            )}
+            {q.assignees?.length && <span class="ghost still" title="Assigned"><Icon name="person" size={14} /><Text of={q.assignees.join(", ")} /></span>}
             {groups.length > 0 && <span class="ghost still"><Icon name="group" size={14} /><Text of={groups.join(", ")} /></span>}
+            {assign && <button type="button" class="ghost" onClick={assign}><Icon name="person" size={14} />Assign<Key of="A" /></button>}
+            {isOpen && <button type="button" class="ghost" onClick={later}><Icon name="clock" size={14} />Later<Key of="H" /></button>}
             <button type="button" class="ghost" onClick={copyLink}><Icon name="link" size={14} />Link<Key of="L" /></button>
           </div>
         </header>
         {refusal && isOpen && <Banner icon="cross" tone="warn"><Text of={refusal} /></Banner>}
-        {!isOpen && <Resolution question={q} now={now} changed={changed} entered={answer.isTouched && !answer.isSending ? answer.value : undefined} />}
+        {!isOpen && past && <past.Resolution question={q} now={now} changed={changed} entered={answer.isTouched && !answer.isSending ? answer.value : undefined} />}
         <Steps question={q} now={now} />
         <section class="body">
           {bodyOf(q) && <Markdown text={bodyOf(q)} />}
-          {value !== undefined && !isBreakpoint && !isTitle(value, q) && <Facts value={shown ?? value} reveal={isOpen ? reveal : undefined} />}
+          {value !== undefined && !isBreakpoint && !isTitle(value, q) && <Facts value={shown ?? value} reveal={actions.isAllowed(q, "REVEAL") ? reveal : undefined} />}
         </section>
         <Votes question={q} caller={me} mayAnswer={mayAnswer} now={now} />
         {mayAnswer && <AnswerFields answer={answer} />}
+        {similar && isOpen && !isBreakpoint && <similar.SimilarAnswers question={q} now={now} />}
         <section class="history">
           <Tabs label="About this question" tabs={[{ id: "trail", title: "Trail", count: trail.length }, { id: "json", title: "JSON" }]} chosen={tab} choose={setTab}>
-            {tab === "trail" ? <Trail entries={trail} now={now} /> : <RawView question={q} value={shown ?? value} />}
+            {past && (tab === "trail" ? <past.Trail entries={trail} now={now} /> : <past.RawView question={q} value={shown ?? value} />)}
           </Tabs>
-          {isOpen && !isBreakpoint && <CommentBox question={q} added={(e) => setTrail([...trail, e])} />}
+          {past && mayComment && <past.CommentBox question={q} added={(e) => setTrail([...trail, e])} />}
         </section>
       </div>
       {mayAnswer && <AnswerBar answer={answer} />}
@@ -133,59 +146,4 @@ export function QuestionView({ question: q, changed, next }: Props): ComponentCh
 /** Tells whether a value says nothing besides the title. */
 function isTitle(value: Json, q: Interrupt): boolean {
   return typeof value === "string" && value === titleOf(q);
-}
-
-/** Shows what became of a question that is not open any more, beside the answer that was being entered when another one came. */
-function Resolution({ question: q, now, changed, entered }: { question: Interrupt; now: number; changed: (q: Interrupt) => void; entered: Json | undefined }): ComponentChildren {
-  const answer = readPayload(q.response);
-  const effective = readTime(q.effectiveTime);
-  const mayUndo = effective > now && q.responder === ownName();
-  useKeys(mayUndo ? [{ keys: ["u"], about: "undo", run: () => takeBack(q, changed) }] : []);
-  return (
-    <section class="resolution">
-      <Banner icon={q.responder ? "check" : "clock"} tone={answer === undefined ? "mid" : toneOf(answer instanceof JsonObject ? answer.get("decision") : answer)}>
-        <b><Text of={describeOutcome(q)} />{entered !== undefined && ". Your answer was not stored"}</b>
-        {q.responseTime && <span title={formatExact(readTime(q.responseTime))}> {formatSpan(now - readTime(q.responseTime))} ago</span>}
-        {effective > now && <span> · takes effect in {formatSpan(effective - now)}</span>}
-        {q.note && <p dir="auto"><Text of={q.note} /></p>}
-      </Banner>
-      {mayUndo && <button type="button" class="ghost" onClick={() => takeBack(q, changed)}>Undo<Key of="U" /></button>}
-      <div class={entered === undefined ? "" : "both"}>
-        {answer !== undefined && <div>{entered !== undefined && <h2>The answer</h2>}<Facts value={answer} /></div>}
-        {entered !== undefined && <div><h2>Yours, which is not stored</h2><Facts value={entered} /></div>}
-      </div>
-    </section>
-  );
-}
-
-function RawView({ question: q, value }: { question: Interrupt; value: Json | undefined }): ComponentChildren {
-  const schema = readPayload(q.responseSchema);
-  const parts: [string, Json][] = [["interruptId", q.interruptId ?? ""], ["threadId", q.threadId ?? ""]];
-  if (value !== undefined) parts.push(["value", value]);
-  if (schema !== undefined) parts.push(["responseSchema", schema]);
-  return <pre tabIndex={0}><Text of={printJson(new JsonObject(parts), "  ")} /></pre>;
-}
-
-function CommentBox({ question: q, added }: { question: Interrupt; added: (e: TrailEntry) => void }): ComponentChildren {
-  const [text, setText] = useState("");
-  const requestId = useRef(crypto.randomUUID());
-  const send = (e: Event): void => {
-    e.preventDefault();
-    if (text.trim() === "") return;
-    actions.comment(q, text, requestId.current).then((entry) => {
-      requestId.current = crypto.randomUUID();
-      setText("");
-      added(entry);
-    }, (err: unknown) => {
-      noteError(err);
-      showProblem("The comment is not stored", err);
-    });
-  };
-  return (
-    <form class="comment" onSubmit={send}>
-      {ownName() ? <Avatar principal={ownName()} size={24} /> : <Icon name="comment" />}
-      <input id="comment" dir="auto" placeholder="Comment; the graph does not see it" aria-label="Comment" value={text} maxLength={4000} onInput={(e) => setText(e.currentTarget.value)} />
-      {text === "" ? <Key of="M" /> : <button type="submit" class="ghost">Comment</button>}
-    </form>
-  );
 }

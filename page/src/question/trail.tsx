@@ -18,7 +18,7 @@ export function Trail({ entries, now }: { entries: readonly TrailEntry[]; now: n
           {e.principal ? <Avatar principal={e.principal} /> : <Place icon={byClock.has(e.kind ?? "") ? "clock" : "graph"} />}
           <div>
             <span>
-              <b>{nameOf(e)}</b> <Text of={describeEntry(e)} />
+              <b title={e.principal}>{nameOf(e)}</b> <Text of={describeEntry(e)} />
               {e.principal && e.method && <em> · {describeMethod(e)}</em>}
             </span>
             {e.note && <p dir="auto"><Text of={e.note} /></p>}

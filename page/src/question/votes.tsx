@@ -49,7 +49,7 @@ function VoteCard({ vote, now }: { vote: Vote; now: number }): ComponentChildren
     <div class={"vote " + (vote.agrees ? "yes" : "no")}>
       <Avatar principal={vote.principal ?? ""} size={24} />
       <div>
-        <b>{shortName(vote.principal ?? "")}</b>
+        <b title={vote.principal}>{shortName(vote.principal ?? "")}</b>
         <span title={formatExact(at)}><Text of={describeAnswer(readPayload(vote.value)).toLowerCase()} /> {formatSpan(now - at)} ago</span>
         {vote.note && <p dir="auto"><Text of={vote.note} /></p>}
       </div>

@@ -4,34 +4,38 @@
 import type { ComponentChildren } from "preact";
 import { Text } from "./marks";
 
-const inline = /(`[^`\n]+`|\*\*[^*\n]+\*\*|\*[^*\n]+\*|!?\[[^\]\n]*\]\([^()\s]+\))/;
+// No part is searched for again from each character of it: a text of a graph may be a megabyte.
+const inline = /(`[^`\n]+`|\*\*[^*\n]+\*\*|\*[^*\n]+\*|!?\[[^[\]\n]*\]\([^()\s]+\))/;
+const fence = /^(```[^\n]*\n[\s\S]*?(?:\n```|(?![\s\S])))/m;
+const deepest = 16; // blocks inside of one another
 
 /** Shows a text with Markdown. */
 export function Markdown({ text }: { text: string }): ComponentChildren {
   return (
     <div class="md" dir="auto">
-      {text.replaceAll("\r\n", "\n").split(/(```[^\n]*\n[\s\S]*?(?:\n```|$))/).map((part) =>
+      {text.replaceAll("\r\n", "\n").split(fence).map((part) =>
         part.startsWith("```") ? (
           <pre tabIndex={0}>
             <Text of={part.replace(/^```[^\n]*\n/, "").replace(/\n?```$/, "")} />
           </pre>
         ) : (
-          part.split(/\n{2,}/).map(showBlock)
+          part.split(/\n{2,}/).map((block) => showBlock(block))
         ),
       )}
     </div>
   );
 }
 
-function showBlock(block: string): ComponentChildren {
+function showBlock(block: string, depth = 0): ComponentChildren {
   const lines = block.split("\n").filter((line) => line.trim() !== "");
   if (lines.length === 0) return null;
+  if (depth > deepest) return <p><Text of={block} /></p>;
   const heading = /^#{1,6} +(.*)$/.exec(lines[0]!);
   if (heading) {
     return (
       <>
         <p class="heading">{showInline(heading[1]!)}</p>
-        {showBlock(lines.slice(1).join("\n"))}
+        {showBlock(lines.slice(1).join("\n"), depth + 1)}
       </>
     );
   }
@@ -46,7 +50,7 @@ function showBlock(block: string): ComponentChildren {
     );
   }
   if (lines.every((line) => line.startsWith(">"))) {
-    return <blockquote>{showBlock(lines.map((line) => line.replace(/^> ?/, "")).join("\n"))}</blockquote>;
+    return <blockquote>{showBlock(lines.map((line) => line.replace(/^> ?/, "")).join("\n"), depth + 1)}</blockquote>;
   }
   return (
     <p>

@@ -28,21 +28,24 @@ export function formatSpan(ms: number): string {
   return more > 0 ? `${whole} ${name} ${more} ${rest}` : `${whole} ${name}`;
 }
 
+// Made once: to make one takes longer than to format with it.
+const formatOf = (options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat(undefined, options);
+const clock = formatOf({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const dayAndMonth = { day: "numeric", month: "short" } as const;
+const [thisYear, otherYear] = [formatOf(dayAndMonth), formatOf({ ...dayAndMonth, year: "numeric" })];
+const exact = formatOf({ dateStyle: "medium", timeStyle: "long" });
+
 /** Says when something was: the time of today, and else the date too. */
 export function formatMoment(at: number, now: number): string {
-  const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(at);
-  if (new Date(at).toDateString() === new Date(now).toDateString()) return time;
-  const date = new Intl.DateTimeFormat(undefined, {
-    day: "numeric",
-    month: "short",
-    ...(new Date(at).getFullYear() === new Date(now).getFullYear() ? {} : { year: "numeric" }),
-  }).format(at);
-  return `${date}, ${time}`;
+  const time = clock.format(at);
+  const [then, today] = [new Date(at), new Date(now)];
+  if (then.toDateString() === today.toDateString()) return time;
+  return `${(then.getFullYear() === today.getFullYear() ? thisYear : otherYear).format(at)}, ${time}`;
 }
 
 /** Says a time to the second, with its zone: for tooltips. */
 export function formatExact(at: number): string {
-  return Number.isNaN(at) ? "" : new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" }).format(at);
+  return Number.isNaN(at) ? "" : exact.format(at);
 }
 
 export function formatCount(n: number): string {

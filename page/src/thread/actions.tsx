@@ -1,5 +1,6 @@
 // What changes a thread: forks, new runs and cancels. Each says before what it will do.
 
+import { newRequestId } from "../api/connect";
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { StateSnapshot, Thread } from "../api/messages";
@@ -36,7 +37,7 @@ function useCall(then: () => void): { problem: string; isBusy: boolean; run: (ca
 export function ForkDialog({ thread, at, close }: Props): ComponentChildren {
   const [name, setName] = useState(`${thread.threadId}-fork`);
   const [change, setChange] = useState<Json | undefined>(undefined);
-  const ids = useRef([crypto.randomUUID(), crypto.randomUUID()]); // a call that is repeated changes nothing more
+  const ids = useRef([newRequestId(), newRequestId()]); // a call that is repeated changes nothing more
   const call = useCall(close);
   const fork = (e: Event): void => {
     e.preventDefault();
@@ -68,7 +69,7 @@ export function ForkDialog({ thread, at, close }: Props): ComponentChildren {
 
 /** Runs again from a checkpoint. */
 export function RunAgainDialog({ thread, at, close, done }: Props): ComponentChildren {
-  const requestId = useRef(crypto.randomUUID());
+  const requestId = useRef(newRequestId());
   const call = useCall(() => {
     close();
     done();

@@ -1,34 +1,9 @@
 // The tree of checkpoints: a line for each branch, with the checkpoint where it leaves another one.
 
 import type { ComponentChildren } from "preact";
-import type { StateSnapshot } from "../api/messages";
 import { Text } from "../text/marks";
 import { formatMoment, readTime } from "../text/time";
-import { type History, idOf, makersOf } from "./history";
-
-interface Branch {
-  line: readonly StateSnapshot[];
-  depth: number;
-}
-
-const most = 200; // branches that are shown
-
-export function listBranches(history: History): Branch[] {
-  const branches: Branch[] = [];
-  const begin = (first: StateSnapshot, depth: number): void => {
-    const line = [first];
-    branches.push({ line, depth });
-    const others: StateSnapshot[] = [];
-    for (let children = history.childrenOf(idOf(first)); children.length > 0; children = history.childrenOf(idOf(line.at(-1)))) {
-      line.push(children[0]!);
-      others.push(...children.slice(1));
-      if (line.length > history.newestFirst.length) break;
-    }
-    for (const o of others) if (branches.length < most) begin(o, depth + 1);
-  };
-  for (const root of history.roots()) begin(root, 0);
-  return branches;
-}
+import { type History, idOf, listBranches, makersOf } from "./history";
 
 export function Branches({ history, chosen, choose, now }: { history: History; chosen: string; choose: (id: string) => void; now: number }): ComponentChildren {
   const head = idOf(history.head);

@@ -2,6 +2,7 @@
 
 import type { Event } from "../api/messages";
 import { readTime } from "../text/time";
+import { placeOfEvent } from "./history";
 
 const begun = new Set(["PHASE_SCHEDULED", "PHASE_STARTED", "PHASE_RESTARTED"]);
 const ended = new Set(["PHASE_SUCCEEDED", "PHASE_FAILED", "PHASE_RETRYING"]);
@@ -20,9 +21,9 @@ export function readDurations(events: readonly Event[]): ReadonlyMap<Event, numb
   return durations;
 }
 
-/** Returns how long the last run of each node took. */
+/** Returns how long the last run of each node took, by its place. */
 export function lastDurations(events: readonly Event[], durations: ReadonlyMap<Event, number>): ReadonlyMap<string, number> {
   const last = new Map<string, number>();
-  for (const e of events) if (durations.has(e) && e.task?.phase === "PHASE_SUCCEEDED") last.set(e.node!, durations.get(e)!);
+  for (const e of events) if (durations.has(e) && e.task?.phase === "PHASE_SUCCEEDED") last.set(placeOfEvent(e), durations.get(e)!);
   return last;
 }

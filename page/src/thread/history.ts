@@ -1,6 +1,6 @@
 // The checkpoints of a thread as a tree, and how far the graph has come at one of them.
 
-import type { Interrupt, StateSnapshot } from "../api/messages";
+import type { Event, GraphSpec, Interrupt, StateSnapshot } from "../api/messages";
 
 export type NodeState = "idle" | "due" | "runs" | "waits" | "failed" | "done";
 
@@ -9,10 +9,43 @@ export interface Progress {
   nodes: ReadonlyMap<string, { state: NodeState; runs: number }>;
   /** The edges that were taken, as edgeKey names them. */
   edges: ReadonlySet<string>;
+  /** Joins that some sources have reached, which wait for the others, and those that all have reached; as joinKey names them. */
+  joins: ReadonlyMap<string, "due" | "done">;
 }
 
 export function edgeKey(from: string, to: string): string {
   return from + "\n" + to;
+}
+
+/** Where a run stands in one graph. */
+export interface Standing {
+  threadId: string;
+  /** The subgraph, as a CheckpointRef has it. */
+  namespace: readonly string[];
+  /** The checkpoints from the first one to the one that is shown. */
+  line: readonly StateSnapshot[];
+  isRunning: boolean;
+  /** When the next checkpoint of the outermost graph was made. */
+  until: string | undefined;
+}
+
+/** Returns the place of a node: the names of the nodes around it, and its own. */
+export function placeOf(names: readonly string[]): string {
+  return names.map(encodeURIComponent).join("/");
+}
+
+/** Returns the node of a level of a namespace, which is "node:task" or "node". */
+export function nodeOfLevel(level: string): string {
+  return level.replace(/:[^:]*$/, "");
+}
+
+/** Returns the place that an event is about. */
+export function placeOfEvent(e: Event): string {
+  return placeOf([...(e.namespace ?? []).map(nodeOfLevel), e.node ?? ""]);
+}
+
+export function joinKey(sources: readonly string[], to: string): string {
+  return JSON.stringify([...sources, to]);
 }
 
 export function idOf(s: StateSnapshot | undefined): string {
@@ -67,20 +100,48 @@ export class History {
   }
 }
 
+/** A line of checkpoints, and how many lines it stands beside. */
+export interface Branch {
+  line: readonly StateSnapshot[];
+  depth: number;
+}
+
+const mostBranches = 200; // that are shown
+
+/** Returns the branches of the tree: each with the checkpoints that belong to no branch before it. */
+export function listBranches(history: History): Branch[] {
+  const branches: Branch[] = [];
+  const begin = (first: StateSnapshot, depth: number): void => {
+    const line = [first];
+    branches.push({ line, depth });
+    const others: StateSnapshot[] = [];
+    for (let children = history.childrenOf(idOf(first)); children.length > 0; children = history.childrenOf(idOf(line.at(-1)))) {
+      line.push(children[0]!);
+      others.push(...children.slice(1));
+      if (line.length > history.newestFirst.length) break;
+    }
+    for (const o of others) if (branches.length < mostBranches) begin(o, depth + 1);
+  };
+  for (const root of history.roots()) begin(root, 0);
+  return branches;
+}
+
 const start = "__start__";
 const end = "__end__";
 
-/** Reads how far the graph has come at the last checkpoint of a path; isRunning says that a run works on from there. */
-export function readProgress(path: readonly StateSnapshot[], isRunning: boolean): Progress {
+/** Reads how far a graph has come at the last checkpoint of a path; isRunning says that a run works on from there. */
+export function readProgress(spec: GraphSpec, path: readonly StateSnapshot[], isRunning: boolean): Progress {
   const nodes = new Map<string, { state: NodeState; runs: number }>();
   const edges = new Set<string>();
+  const joins = (spec.edges ?? []).filter((e) => (e.sources ?? []).length > 1).map((e) => new JoinProgress(e.sources!, e.target ?? ""));
   let before: readonly string[] = [];
   for (const [i, s] of path.entries()) {
     const isLast = i === path.length - 1;
     const due = (s.tasks ?? []).map((t) => t.node ?? "");
     const triggered = due.length > 0 ? due : s.next ?? [];
-    for (const to of triggered) for (const from of before) edges.add(edgeKey(from, to));
-    if (isLast && triggered.length === 0) for (const from of before) edges.add(edgeKey(from, end));
+    const reached = isLast && triggered.length === 0 ? [end] : triggered;
+    for (const to of reached) for (const from of before) edges.add(edgeKey(from, to));
+    for (const j of joins) if (j.step(before, reached)) for (const from of j.sources) edges.add(edgeKey(from, j.to));
     for (const task of s.tasks ?? []) {
       const node = task.node ?? "";
       const runs = nodes.get(node)?.runs ?? 0;
@@ -91,8 +152,30 @@ export function readProgress(path: readonly StateSnapshot[], isRunning: boolean)
     if (s.source === "CHECKPOINT_SOURCE_INPUT") nodes.set(start, { state: "done", runs: 1 });
   }
   const last = path.at(-1);
+  const finished = (last?.tasks ?? []).filter((t) => t.result).map((t) => t.node ?? "");
+  for (const j of joins) j.step(finished, []);
   if (last && path.length > 1 && (last.tasks ?? []).length === 0 && (last.next ?? []).length === 0) nodes.set(end, { state: "done", runs: 1 });
-  return { nodes, edges };
+  return { nodes, edges, joins: new Map(joins.flatMap((j) => (j.state ? [[joinKey(j.sources, j.to), j.state]] : []))) };
+}
+
+/** A join while the checkpoints of a path are gone through. */
+class JoinProgress {
+  private readonly arrived = new Set<string>();
+  private isPassed = false;
+
+  constructor(readonly sources: readonly string[], readonly to: string) {}
+
+  get state(): "due" | "done" | undefined {
+    return this.arrived.size > 0 ? "due" : this.isPassed ? "done" : undefined;
+  }
+
+  /** Takes the nodes that ran, and those that come next. Tells whether the join led to its target. */
+  step(ran: readonly string[], next: readonly string[]): boolean {
+    for (const node of ran) if (this.sources.includes(node)) this.arrived.add(node);
+    if (this.arrived.size < new Set(this.sources).size || !next.includes(this.to)) return false;
+    this.arrived.clear();
+    return (this.isPassed = true);
+  }
 }
 
 function waits(questions: readonly Interrupt[] | undefined): boolean {

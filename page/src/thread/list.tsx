@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ListThreadsResponse, Thread } from "../api/messages";
 import { client, noteError } from "../api/session";
-import { addressOf, navigate } from "../route";
+import { addressOf, navigate, type Route } from "../route";
 import { Text } from "../text/marks";
 import { formatExact, formatSpan, readTime } from "../text/time";
 import { useNow } from "../ui/clock";
@@ -15,7 +15,7 @@ import { RunBadge } from "./badge";
 const pageSize = 100;
 const states = [["", "Any state"], ["INTERRUPTED", "Waits for people"], ["BUSY", "Works"], ["FAILED", "Failed"], ["IDLE", "At rest"]] as const;
 
-export function ThreadList({ query }: { query: URLSearchParams }): ComponentChildren {
+export function ThreadList({ route: { query } }: { route: Route }): ComponentChildren {
   const now = useNow();
   const text = query.get("q") ?? "";
   const state = query.get("state") ?? "";

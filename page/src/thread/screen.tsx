@@ -1,4 +1,4 @@
-// Threads: all of them, or one with its graph, its state, what happened, and what it was before.
+// A thread with its graph, its state, what happened, and what it was before.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -13,24 +13,21 @@ import { formatSpan, readTime } from "../text/time";
 import { useNow } from "../ui/clock";
 import { Icon } from "../ui/icons";
 import { Key } from "../ui/key";
+import { useLater } from "../ui/later";
 import { useLoaded } from "../ui/loaded";
 import { Tabs } from "../ui/tabs";
-import { CancelDialog, ForkDialog, RunAgainDialog } from "./actions";
 import { RunBadge } from "./badge";
-import { Branches, listBranches } from "./branches";
 import { Diagram } from "./diagram";
 import { lastDurations, readDurations } from "./durations";
-import { idOf, readProgress } from "./history";
-import { ThreadList } from "./list";
-import { Runs } from "./runs";
+import { idOf, listBranches, placeOfEvent } from "./history";
 import { Scrubber } from "./scrubber";
 import { StateView } from "./state";
 import { type Known, ThreadFollower } from "./thread";
-import { Timeline } from "./timeline";
+import "./style";
 
-export function ThreadsScreen({ route }: { route: Route }): ComponentChildren {
-  const [threadId] = route.path;
-  return threadId ? <ThreadView key={threadId} threadId={threadId} query={route.query} /> : <ThreadList query={route.query} />;
+export function ThreadScreen({ route }: { route: Route }): ComponentChildren {
+  const threadId = route.path[0]!;
+  return <ThreadView key={threadId} threadId={threadId} query={route.query} />;
 }
 
 type DialogName = "fork" | "again" | "cancel";
@@ -58,8 +55,12 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
   const at = line.findIndex((s) => idOf(s) === idOf(chosen));
   const isHead = idOf(chosen) === idOf(history.head);
   const tab = query.get("tab") ?? "state";
+  const others = useLater(tab !== "state", () => import("./other_tabs"));
+  const actions = useLater(dialog !== undefined, () => import("./actions"));
   const durations = useMemo(() => readDurations(events), [events]);
-  const progress = useMemo(() => readProgress(line.slice(0, at + 1), isHead && thread.state === "THREAD_STATE_BUSY"), [line, at, thread.state]);
+  const last = useMemo(() => lastDurations(events, durations), [events, durations]);
+  const isRunning = isHead && thread.state === "THREAD_STATE_BUSY";
+  const run = useMemo(() => ({ threadId, namespace: [], line: line.slice(0, at + 1), isRunning, until: line[at + 1]?.createTime }), [line, at, isRunning]);
   const question = (thread.interrupts ?? []).find((q) => q.state === "INTERRUPT_STATE_OPEN");
   const isActive = thread.state === "THREAD_STATE_BUSY" || thread.state === "THREAD_STATE_INTERRUPTED";
 
@@ -72,7 +73,8 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
     ...(chosen ? [{ keys: ["f"], about: "fork from here", run: () => setDialog("fork") }, { keys: ["r"], about: "run again from here", run: () => setDialog("again") }] : []),
     ...(question ? [{ keys: ["Enter"], about: "open the question", run: () => navigate(addressOf("inbox", [threadId, question.interruptId!])) }] : []),
   ]);
-  const shownEvents = node ? events.filter((e) => e.node === node) : events;
+  const pick = useMemo(() => (place: string) => setNode((picked) => (picked === place ? "" : place)), []);
+  const shownEvents = node ? events.filter((e) => (placeOfEvent(e) + "/").startsWith(node + "/")) : events;
   return (
     <section class="thread-screen" aria-label="Thread">
       <header>
@@ -95,7 +97,7 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
       </header>
       <div class="columns">
         <section class="canvas" aria-label="Graph" tabIndex={0}>
-          {graph?.spec ? <Diagram spec={graph.spec} progress={progress} durations={lastDurations(events, durations)} picked={node} pick={(n) => setNode(n === node ? "" : n)} /> : <p class="faint">The graph is not known.</p>}
+          {graph?.spec ? <Diagram spec={graph.spec} run={run} durations={last} picked={node} pick={pick} open={query.get("open") ?? ""} setOpen={(open) => go({ open })} /> : <p class="faint">The graph is not known.</p>}
           <div class="legend">{["done", "waits", "runs", "failed"].map((s) => <span><i class={s} />{s}</span>)}</div>
         </section>
         <section class="aside" aria-label="About the thread">
@@ -104,19 +106,19 @@ function LoadedThread({ known, follower, query }: { known: Known; follower: Thre
             tabs={[{ id: "state", title: "State" }, { id: "timeline", title: "Timeline", count: shownEvents.length }, { id: "runs", title: "Runs" }, { id: "branches", title: "Branches", count: listBranches(history).length }]}
             chosen={tab}
             choose={(t) => go({ tab: t === "state" ? "" : t })}
-            aside={<span class="faint">{node ? <>only <Text of={node} /> <button type="button" class="reveal" onClick={() => setNode("")}>all</button></> : chosen && `after step ${chosen.step ?? 0}`}</span>}
+            aside={<span class="faint">{node ? <>only <Text of={node.split("/").map(decodeURIComponent).join(" › ")} /> <button type="button" class="reveal" onClick={() => setNode("")}>all</button></> : chosen && `after step ${chosen.step ?? 0}`}</span>}
           >
             {tab === "state" && <StateAt threadId={threadId} at={chosen} before={line[at - 1]} />}
-            {tab === "timeline" && <Timeline events={shownEvents} durations={durations} dropped={known.dropped} until={isHead ? Infinity : lastEventOf(events, line[at + 1])} now={now} />}
-            {tab === "runs" && <Runs threadId={threadId} version={thread.etag ?? ""} now={now} />}
-            {tab === "branches" && <Branches history={history} chosen={idOf(chosen)} choose={choose} now={now} />}
+            {others && tab === "timeline" && <others.Timeline events={shownEvents} durations={durations} dropped={known.dropped} until={isHead ? Infinity : lastEventOf(events, line[at + 1])} now={now} />}
+            {others && tab === "runs" && <others.Runs threadId={threadId} version={thread.etag ?? ""} now={now} />}
+            {others && tab === "branches" && <others.Branches history={history} chosen={idOf(chosen)} choose={choose} now={now} />}
           </Tabs>
         </section>
       </div>
       <Scrubber line={line} chosen={idOf(chosen)} choose={choose} next={line.at(-1) === history.head ? (history.head?.next ?? []).join(" + ") : ""} isWaiting={thread.state === "THREAD_STATE_INTERRUPTED"} now={now} />
-      {dialog === "fork" && chosen && <ForkDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => undefined} />}
-      {dialog === "again" && chosen && <RunAgainDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => choose("")} />}
-      {dialog === "cancel" && chosen && <CancelDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => void follower.refresh()} />}
+      {actions && dialog === "fork" && chosen && <actions.ForkDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => undefined} />}
+      {actions && dialog === "again" && chosen && <actions.RunAgainDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => choose("")} />}
+      {actions && dialog === "cancel" && chosen && <actions.CancelDialog thread={thread} at={chosen} close={() => setDialog(undefined)} done={() => void follower.refresh()} />}
     </section>
   );
 }

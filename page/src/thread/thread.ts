@@ -2,6 +2,7 @@
 
 import { CallError } from "../api/connect";
 import type { Event, Graph, ListCheckpointsResponse, StateSnapshot, Thread } from "../api/messages";
+import { pause, runWhileSeen } from "../api/seen";
 import { client, noteError } from "../api/session";
 import { Store } from "../api/store";
 import { connection } from "../api/connection";
@@ -89,10 +90,9 @@ export class ThreadFollower {
   }
 
   private async follow(): Promise<void> {
-    const { signal } = this.closing;
     let after: Event["cursor"];
     let failures = 0;
-    while (!signal.aborted) {
+    await runWhileSeen(this.closing.signal, async (signal) => {
       try {
         const from = after ? { after } : { beginning: {} };
         for await (const event of client.follow<Event>("GraphService/Watch", { threadId: this.threadId, follow: true, filter: { channels }, ...from }, signal)) {
@@ -100,7 +100,7 @@ export class ThreadFollower {
           connection.set("live");
           after = event.cursor ?? event.heartbeat?.scanned ?? after;
           if (!event.opened && !event.heartbeat && !event.end) this.take(event);
-          if (event.end?.cause === "CAUSE_THREAD_DELETED") return this.show({ problem: "The thread was deleted." });
+          if (event.end?.cause === "CAUSE_THREAD_DELETED") return this.end("The thread was deleted.");
         }
       } catch (err) {
         if (signal.aborted) return;
@@ -109,13 +109,18 @@ export class ThreadFollower {
           after = undefined;
           this.show({ events: [], dropped: 0 });
         } else if (err instanceof CallError && err.code === "not_found") {
-          return this.show({ problem: err.message });
+          return this.end(err.message);
         }
       }
       const shown = connection.get();
       connection.set(typeof shown === "object" ? shown : { since: Date.now() });
-      await new Promise((resolve) => setTimeout(resolve, retryAfter[Math.min(failures++, retryAfter.length - 1)]!));
-    }
+      await pause(retryAfter[Math.min(failures++, retryAfter.length - 1)]!, signal);
+    });
+  }
+
+  private end(problem: string): void {
+    this.show({ problem });
+    this.closing.abort();
   }
 
   private take(event: Event): void {

@@ -22,7 +22,9 @@ export function KeySheet({ close }: { close: () => void }): ComponentChildren {
           </div>
         ))}
       </dl>
-      <form method="dialog"><button class="ghost">Close</button></form>
+      <form method="dialog">
+        <div class="choices"><button class="ghost">Close</button><a class="ghost" href="/assets/licenses.txt" target="_blank">Licenses of the code of others</a></div>
+      </form>
     </dialog>
   );
 }

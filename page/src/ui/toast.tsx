@@ -4,10 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Store, useStore } from "../api/store";
 import { useKeys } from "../keys";
-import { Ring } from "../inbox/list";
 import { Text } from "../text/marks";
 import { Icon } from "./icons";
 import { Key } from "./key";
+import { Ring } from "./ring";
 
 export interface Toast {
   title: string;
@@ -58,7 +58,7 @@ export function ToastView(): ComponentChildren {
           {undo ? <Ring part={left / Math.max(1, t.until - begun)} size={22} /> : <Icon name={t.isProblem ? "warn" : "check"} size={18} />}
           <span>
             <b dir="auto"><Text of={t.title} /></b>
-            <small>{undo ? `takes effect in ${Math.ceil(left / 1000)} s` : <Text of={t.about} />}</small>
+            <small>{undo && !t.about ? `takes effect in ${Math.ceil(left / 1000)} s` : <Text of={t.about} />}</small>
           </span>
           {undo && <button type="button" class="ghost" onClick={undo}>Undo<Key of="U" /></button>}
           <button type="button" class="icon" aria-label="Close" onClick={() => toast.set(undefined)}><Icon name="cross" size={14} /></button>

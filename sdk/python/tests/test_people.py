@@ -74,6 +74,8 @@ def test_two_of_a_group_decide(people: dict[str, Client]) -> None:
     people["ana"].inbox.answer(question, "yes")
     question = people["ana"].inbox.get("two", question.question_id)
     assert question.state == "open"
+    assert {"answer", "claim", "retract"} <= question.allowed
+    assert not {"answer", "claim", "retract"} & people["eva"].inbox.get("two", question.question_id).allowed
     assert [(v.principal, v.value, v.agrees) for v in question.votes] == [("ana", "yes", True)]
     people["ben"].inbox.answer(question, "yes")
     assert people["eva"].runs.wait("two").output == {"order": 7, "decision": "yes"}

@@ -8,6 +8,13 @@ from graphd.remote.graphs import Graph
 from graphd.remote.link import Link
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange, Revealed
 from graphd.remote.question_count import CountFilter, QuestionCount
+from graphd.remote.question_statistics import (
+    AnswerStatistics,
+    DecisionCount,
+    QuestionCounts,
+    QuestionSeries,
+    QuestionStatistics,
+)
 from graphd.remote.run import Failure, Run
 from graphd.remote.run_options import ResumeOptions, RunOptions
 from graphd.remote.run_stream import AsyncRunStream, RunStream, StreamItem
@@ -18,11 +25,13 @@ __all__ = [
     "Answer",
     "AnswerCheck",
     "AnswerOutcome",
+    "AnswerStatistics",
     "AsyncClient",
     "AsyncRunStream",
     "Client",
     "CountFilter",
     "Cursor",
+    "DecisionCount",
     "Dismissal",
     "Failure",
     "Graph",
@@ -30,6 +39,9 @@ __all__ = [
     "Question",
     "QuestionChange",
     "QuestionCount",
+    "QuestionCounts",
+    "QuestionSeries",
+    "QuestionStatistics",
     "ResumeOptions",
     "Revealed",
     "Run",

@@ -22,6 +22,12 @@ from graphd.remote.link import Link
 from graphd.remote.question import Answer, Dismissal, Question, QuestionChange, Revealed
 from graphd.remote.question_count import CountFilter, QuestionCount, count_one, count_questions
 from graphd.remote.question_filter import Due, Order, build_filter, read_order
+from graphd.remote.question_statistics import (
+    AnswerStatistics,
+    QuestionStatistics,
+    read_answers_of,
+    read_statistics_of,
+)
 from graphd.remote.run import Run
 from graphd.remote.run_options import ResumeOptions
 from graphd.remote.trail import TrailEntry
@@ -30,6 +36,7 @@ from graphd.transport.unary import Call
 from graphd.values.steps import Priority
 
 _KEEP = ResumeOptions()
+_HOUR = datetime.timedelta(hours=1)
 
 
 class Inbox:
@@ -149,6 +156,18 @@ class Inbox:
         there are 4 at most.
         """
         return self._caller.perform(count_questions(filters))
+
+    def statistics(self, *, interval: datetime.timedelta = _HOUR) -> QuestionStatistics:
+        """Reads what became of questions in the last 24 hours: whether people keep up, over time and by group.
+
+        The counts are those of the server that answers. They begin when it starts, and other servers have their own.
+        ``interval`` is a multiple of 15 minutes that divides a day.
+        """
+        return self._caller.perform(read_statistics_of(interval))
+
+    def answer_statistics(self, graph: str, node: str) -> AnswerStatistics:
+        """Reads how the questions of a node were answered since the server that answers began to count."""
+        return self._caller.perform(read_answers_of(graph, node))
 
     def get(self, thread_id: str, question_id: str) -> Question:
         """Reads a question."""
@@ -348,6 +367,14 @@ class AsyncInbox:
     async def count_each(self, filters: Iterable[CountFilter]) -> Sequence[QuestionCount]:
         """Like Inbox.count_each."""
         return await self._caller.perform(count_questions(filters))
+
+    async def statistics(self, *, interval: datetime.timedelta = _HOUR) -> QuestionStatistics:
+        """Like Inbox.statistics."""
+        return await self._caller.perform(read_statistics_of(interval))
+
+    async def answer_statistics(self, graph: str, node: str) -> AnswerStatistics:
+        """Like Inbox.answer_statistics."""
+        return await self._caller.perform(read_answers_of(graph, node))
 
     async def get(self, thread_id: str, question_id: str) -> Question:
         """Like Inbox.get."""

@@ -78,6 +78,10 @@ class Question:
     secret: tuple[str, ...] = ()
     """JSON pointers to the parts of the value and of answers that not everybody sees: ``{"__redacted__": true}`` is in
     their place, and ``inbox.reveal`` shows them."""
+    allowed: frozenset[str] = field(default=frozenset(), compare=False)
+    """What the caller may do with it: "answer", "claim", "release", "comment", "delegate", "assign", "extend",
+    "end_claim", "retract", "reveal", "link" and "cancel", the run. Set by ``inbox.get`` and by calls that change a
+    question; empty in lists and watches. Questions that differ in nothing else are equal."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +218,9 @@ def read_question(question: interrupt_pb2.Interrupt) -> Question:
         etag=question.etag,
         seen=question.seen,
         secret=tuple(question.secret),
+        allowed=frozenset(
+            read_word(interrupt_pb2.InterruptAction, action, "INTERRUPT_ACTION_") for action in question.allowed
+        ),
     )
 
 

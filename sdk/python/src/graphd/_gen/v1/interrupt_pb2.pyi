@@ -61,6 +61,22 @@ class TrailKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TRAIL_KIND_RETRACTED: _ClassVar[TrailKind]
     TRAIL_KIND_DELEGATED: _ClassVar[TrailKind]
     TRAIL_KIND_REVEALED: _ClassVar[TrailKind]
+
+class InterruptAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    INTERRUPT_ACTION_UNSPECIFIED: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_ANSWER: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_CLAIM: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_RELEASE: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_COMMENT: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_DELEGATE: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_ASSIGN: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_EXTEND: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_END_CLAIM: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_RETRACT: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_REVEAL: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_LINK: _ClassVar[InterruptAction]
+    INTERRUPT_ACTION_CANCEL: _ClassVar[InterruptAction]
 INTERRUPT_STATE_UNSPECIFIED: InterruptState
 INTERRUPT_STATE_OPEN: InterruptState
 INTERRUPT_STATE_ANSWERED: InterruptState
@@ -99,6 +115,19 @@ TRAIL_KIND_COPIED: TrailKind
 TRAIL_KIND_RETRACTED: TrailKind
 TRAIL_KIND_DELEGATED: TrailKind
 TRAIL_KIND_REVEALED: TrailKind
+INTERRUPT_ACTION_UNSPECIFIED: InterruptAction
+INTERRUPT_ACTION_ANSWER: InterruptAction
+INTERRUPT_ACTION_CLAIM: InterruptAction
+INTERRUPT_ACTION_RELEASE: InterruptAction
+INTERRUPT_ACTION_COMMENT: InterruptAction
+INTERRUPT_ACTION_DELEGATE: InterruptAction
+INTERRUPT_ACTION_ASSIGN: InterruptAction
+INTERRUPT_ACTION_EXTEND: InterruptAction
+INTERRUPT_ACTION_END_CLAIM: InterruptAction
+INTERRUPT_ACTION_RETRACT: InterruptAction
+INTERRUPT_ACTION_REVEAL: InterruptAction
+INTERRUPT_ACTION_LINK: InterruptAction
+INTERRUPT_ACTION_CANCEL: InterruptAction
 
 class People(_message.Message):
     __slots__ = ("users", "groups", "approvals", "vetoes", "not_requester", "requester", "exclusive", "not_contributor", "agree", "delegable", "reveal")
@@ -220,7 +249,7 @@ class TrailEntry(_message.Message):
     def __init__(self, number: _Optional[int] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., principal: _Optional[str] = ..., principal_how: _Optional[str] = ..., kind: _Optional[_Union[TrailKind, str]] = ..., note: _Optional[str] = ..., method: _Optional[str] = ..., request_id: _Optional[str] = ..., agrees: bool = ..., dismissed: bool = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., value_digest: _Optional[str] = ..., seen: _Optional[str] = ..., policy: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., until: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., from_thread_id: _Optional[str] = ..., record: _Optional[str] = ..., digest: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., users: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., priority: _Optional[str] = ...) -> None: ...
 
 class Interrupt(_message.Message):
-    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "priority", "steps", "next_step", "due_time", "votes", "claimed_by", "claim_expire_time", "effective_time", "trail_size", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time", "undo", "delegations", "secret")
+    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "people", "priority", "steps", "next_step", "due_time", "votes", "claimed_by", "claim_expire_time", "effective_time", "trail_size", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted", "responder_how", "response_method", "response_time", "undo", "delegations", "secret", "allowed")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -270,6 +299,7 @@ class Interrupt(_message.Message):
     UNDO_FIELD_NUMBER: _ClassVar[int]
     DELEGATIONS_FIELD_NUMBER: _ClassVar[int]
     SECRET_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
     interrupt_id: str
     thread_id: str
     run_id: str
@@ -319,4 +349,5 @@ class Interrupt(_message.Message):
     undo: _duration_pb2.Duration
     delegations: _containers.RepeatedCompositeFieldContainer[Delegation]
     secret: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., people: _Optional[_Union[People, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., steps: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., next_step: _Optional[int] = ..., due_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., votes: _Optional[_Iterable[_Union[Vote, _Mapping]]] = ..., claimed_by: _Optional[str] = ..., claim_expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., effective_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., trail_size: _Optional[int] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., delegations: _Optional[_Iterable[_Union[Delegation, _Mapping]]] = ..., secret: _Optional[_Iterable[str]] = ...) -> None: ...
+    allowed: _containers.RepeatedScalarFieldContainer[InterruptAction]
+    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., people: _Optional[_Union[People, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., steps: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., next_step: _Optional[int] = ..., due_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., votes: _Optional[_Iterable[_Union[Vote, _Mapping]]] = ..., claimed_by: _Optional[str] = ..., claim_expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., effective_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., trail_size: _Optional[int] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ..., responder_how: _Optional[str] = ..., response_method: _Optional[str] = ..., response_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., undo: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., delegations: _Optional[_Iterable[_Union[Delegation, _Mapping]]] = ..., secret: _Optional[_Iterable[str]] = ..., allowed: _Optional[_Iterable[_Union[InterruptAction, str]]] = ...) -> None: ...

@@ -13,18 +13,20 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ListInterruptsRequest(_message.Message):
-    __slots__ = ("thread_id", "page_size", "page_token", "filter", "order_by")
+    __slots__ = ("thread_id", "page_size", "page_token", "filter", "order_by", "with_allowed")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    WITH_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     page_size: int
     page_token: str
     filter: str
     order_by: str
-    def __init__(self, thread_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ...) -> None: ...
+    with_allowed: bool
+    def __init__(self, thread_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., order_by: _Optional[str] = ..., with_allowed: bool = ...) -> None: ...
 
 class ListInterruptsResponse(_message.Message):
     __slots__ = ("interrupts", "next_page_token")
@@ -63,6 +65,98 @@ class CountInterruptsResponse(_message.Message):
     counts: _containers.RepeatedCompositeFieldContainer[CountInterruptsResponse.Count]
     def __init__(self, counts: _Optional[_Iterable[_Union[CountInterruptsResponse.Count, _Mapping]]] = ...) -> None: ...
 
+class GetInterruptStatisticsRequest(_message.Message):
+    __slots__ = ("interval",)
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    interval: _duration_pb2.Duration
+    def __init__(self, interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class InterruptStatistics(_message.Message):
+    __slots__ = ("counts_since", "begin_time", "interval", "all", "groups", "others", "partial")
+    class Counts(_message.Message):
+        __slots__ = ("asked", "answered", "answered_late", "defaulted", "expired", "withdrawn")
+        ASKED_FIELD_NUMBER: _ClassVar[int]
+        ANSWERED_FIELD_NUMBER: _ClassVar[int]
+        ANSWERED_LATE_FIELD_NUMBER: _ClassVar[int]
+        DEFAULTED_FIELD_NUMBER: _ClassVar[int]
+        EXPIRED_FIELD_NUMBER: _ClassVar[int]
+        WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
+        asked: int
+        answered: int
+        answered_late: int
+        defaulted: int
+        expired: int
+        withdrawn: int
+        def __init__(self, asked: _Optional[int] = ..., answered: _Optional[int] = ..., answered_late: _Optional[int] = ..., defaulted: _Optional[int] = ..., expired: _Optional[int] = ..., withdrawn: _Optional[int] = ...) -> None: ...
+    class Series(_message.Message):
+        __slots__ = ("total", "median_wait", "p95_wait", "intervals")
+        TOTAL_FIELD_NUMBER: _ClassVar[int]
+        MEDIAN_WAIT_FIELD_NUMBER: _ClassVar[int]
+        P95_WAIT_FIELD_NUMBER: _ClassVar[int]
+        INTERVALS_FIELD_NUMBER: _ClassVar[int]
+        total: InterruptStatistics.Counts
+        median_wait: _duration_pb2.Duration
+        p95_wait: _duration_pb2.Duration
+        intervals: _containers.RepeatedCompositeFieldContainer[InterruptStatistics.Counts]
+        def __init__(self, total: _Optional[_Union[InterruptStatistics.Counts, _Mapping]] = ..., median_wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., p95_wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., intervals: _Optional[_Iterable[_Union[InterruptStatistics.Counts, _Mapping]]] = ...) -> None: ...
+    class Group(_message.Message):
+        __slots__ = ("group", "series")
+        GROUP_FIELD_NUMBER: _ClassVar[int]
+        SERIES_FIELD_NUMBER: _ClassVar[int]
+        group: str
+        series: InterruptStatistics.Series
+        def __init__(self, group: _Optional[str] = ..., series: _Optional[_Union[InterruptStatistics.Series, _Mapping]] = ...) -> None: ...
+    COUNTS_SINCE_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_TIME_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    ALL_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    counts_since: _timestamp_pb2.Timestamp
+    begin_time: _timestamp_pb2.Timestamp
+    interval: _duration_pb2.Duration
+    all: InterruptStatistics.Series
+    groups: _containers.RepeatedCompositeFieldContainer[InterruptStatistics.Group]
+    others: InterruptStatistics.Series
+    partial: bool
+    def __init__(self, counts_since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., begin_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., all: _Optional[_Union[InterruptStatistics.Series, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[InterruptStatistics.Group, _Mapping]]] = ..., others: _Optional[_Union[InterruptStatistics.Series, _Mapping]] = ..., partial: bool = ...) -> None: ...
+
+class GetAnswerStatisticsRequest(_message.Message):
+    __slots__ = ("graph", "node")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    node: str
+    def __init__(self, graph: _Optional[str] = ..., node: _Optional[str] = ...) -> None: ...
+
+class AnswerStatistics(_message.Message):
+    __slots__ = ("counts_since", "answered", "dismissed", "defaulted", "expired", "decisions", "median_wait", "p95_wait")
+    class Decision(_message.Message):
+        __slots__ = ("value", "count")
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        COUNT_FIELD_NUMBER: _ClassVar[int]
+        value: _payload_pb2.Payload
+        count: int
+        def __init__(self, value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., count: _Optional[int] = ...) -> None: ...
+    COUNTS_SINCE_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_FIELD_NUMBER: _ClassVar[int]
+    DISMISSED_FIELD_NUMBER: _ClassVar[int]
+    DEFAULTED_FIELD_NUMBER: _ClassVar[int]
+    EXPIRED_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    MEDIAN_WAIT_FIELD_NUMBER: _ClassVar[int]
+    P95_WAIT_FIELD_NUMBER: _ClassVar[int]
+    counts_since: _timestamp_pb2.Timestamp
+    answered: int
+    dismissed: int
+    defaulted: int
+    expired: int
+    decisions: _containers.RepeatedCompositeFieldContainer[AnswerStatistics.Decision]
+    median_wait: _duration_pb2.Duration
+    p95_wait: _duration_pb2.Duration
+    def __init__(self, counts_since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., answered: _Optional[int] = ..., dismissed: _Optional[int] = ..., defaulted: _Optional[int] = ..., expired: _Optional[int] = ..., decisions: _Optional[_Iterable[_Union[AnswerStatistics.Decision, _Mapping]]] = ..., median_wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., p95_wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
 class GetInterruptRequest(_message.Message):
     __slots__ = ("thread_id", "interrupt_id")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
@@ -80,16 +174,18 @@ class UpdateInterruptRequest(_message.Message):
     def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class WatchInterruptsRequest(_message.Message):
-    __slots__ = ("filter", "resume_token", "start_now", "max_changes")
+    __slots__ = ("filter", "resume_token", "start_now", "max_changes", "with_allowed")
     FILTER_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     START_NOW_FIELD_NUMBER: _ClassVar[int]
     MAX_CHANGES_FIELD_NUMBER: _ClassVar[int]
+    WITH_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     filter: str
     resume_token: str
     start_now: bool
     max_changes: int
-    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ..., start_now: bool = ..., max_changes: _Optional[int] = ...) -> None: ...
+    with_allowed: bool
+    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ..., start_now: bool = ..., max_changes: _Optional[int] = ..., with_allowed: bool = ...) -> None: ...
 
 class InterruptChange(_message.Message):
     __slots__ = ("interrupt", "resume_token", "bookmark", "gone", "changes")

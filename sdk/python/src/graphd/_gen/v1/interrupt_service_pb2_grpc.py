@@ -27,6 +27,16 @@ class InterruptServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsResponse.FromString,
                 )
+        self.GetInterruptStatistics = channel.unary_unary(
+                '/graphd.v1.InterruptService/GetInterruptStatistics',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.GetInterruptStatisticsRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.InterruptStatistics.FromString,
+                )
+        self.GetAnswerStatistics = channel.unary_unary(
+                '/graphd.v1.InterruptService/GetAnswerStatistics',
+                request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.GetAnswerStatisticsRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.AnswerStatistics.FromString,
+                )
         self.GetInterrupt = channel.unary_unary(
                 '/graphd.v1.InterruptService/GetInterrupt',
                 request_serializer=graphd_dot_v1_dot_interrupt__service__pb2.GetInterruptRequest.SerializeToString,
@@ -110,6 +120,25 @@ class InterruptServiceServicer(object):
     def CountInterrupts(self, request, context):
         """Counts open questions of all threads by filter, without reading them. A count
         costs the same for ten questions and for a million. Errors: INVALID_FIELD.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetInterruptStatistics(self, request, context):
+        """Returns what became of questions in the last 24 hours: whether people keep up.
+        The counts are in the memory of the server that answers. They begin with it,
+        and are of what it did itself: another server on the same store has others.
+        They have the questions that the caller sees. Errors: INVALID_FIELD.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetAnswerStatistics(self, request, context):
+        """Returns how the questions of a node were answered, counted as by
+        GetInterruptStatistics, but since the server began. A graph of which the caller
+        does not see all questions has no counts. Errors: INVALID_FIELD.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -264,6 +293,16 @@ def add_InterruptServiceServicer_to_server(servicer, server):
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsResponse.SerializeToString,
             ),
+            'GetInterruptStatistics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetInterruptStatistics,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.GetInterruptStatisticsRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.InterruptStatistics.SerializeToString,
+            ),
+            'GetAnswerStatistics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetAnswerStatistics,
+                    request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.GetAnswerStatisticsRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_interrupt__service__pb2.AnswerStatistics.SerializeToString,
+            ),
             'GetInterrupt': grpc.unary_unary_rpc_method_handler(
                     servicer.GetInterrupt,
                     request_deserializer=graphd_dot_v1_dot_interrupt__service__pb2.GetInterruptRequest.FromString,
@@ -372,6 +411,40 @@ class InterruptService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/CountInterrupts',
             graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsRequest.SerializeToString,
             graphd_dot_v1_dot_interrupt__service__pb2.CountInterruptsResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def GetInterruptStatistics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/GetInterruptStatistics',
+            graphd_dot_v1_dot_interrupt__service__pb2.GetInterruptStatisticsRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__service__pb2.InterruptStatistics.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def GetAnswerStatistics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.InterruptService/GetAnswerStatistics',
+            graphd_dot_v1_dot_interrupt__service__pb2.GetAnswerStatisticsRequest.SerializeToString,
+            graphd_dot_v1_dot_interrupt__service__pb2.AnswerStatistics.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
