@@ -67,21 +67,20 @@ func (s *session) measureInPage(ctx context.Context) error {
 	if _, _, err := p.tab.WaitUntil(hasRows); err != nil {
 		return err
 	}
-	operations := p.operations()
-	s.operations = append(s.operations, operations...)
-	return s.rounds(ctx, "page", s.cells(operations, s.options))
+	s.inPage = p.operations()
+	return s.rounds(ctx, "page", s.cells(s.inPage, s.options))
 }
 
 // operations are those of a person in the page.
 func (p *inPage) operations() []operation {
 	return []operation{
-		{name: "the page: the first rows in a new tab", call: p.openInbox, goal50: goalOfRows, goal99: goalOfRows},
+		{name: "the first rows in a new tab", call: p.openInbox, goal50: goalOfRows, goal99: goalOfRows},
 		{
-			name: "the page: from the start of a run until its question is shown", call: p.showQuestion, limit: p.askOverGRPC,
+			name: "from the start of a run until its question is shown", call: p.showQuestion, limit: p.askOverGRPC,
 			goal50: goalOfQuestion, goal99: goalOfQuestion,
 		},
 		{
-			name: "the page: from the key until the node has run", call: p.answerInPage, limit: p.answerOverGRPC, goalOver: goalOfAnswer,
+			name: "from the key until the node has run", call: p.answerInPage, limit: p.answerOverGRPC, goalOver: goalOfAnswer,
 		},
 	}
 }
@@ -212,9 +211,9 @@ func (p *inPage) ask(ctx context.Context, lane int, thread string, times *worklo
 	return target{thread, open.GetInterrupts()[0].GetInterruptId()}, nil
 }
 
-// nextInput returns the input of a run whose question is due before those of all earlier runs. The page
-// shows it first: it makes rows only for what is seen, and an answered question keeps its row for two
-// seconds.
+// nextInput returns the input of a run whose question is due before those of all earlier runs. It
+// stands first in the page, which makes rows only for what is seen and keeps that of an answered
+// question for two seconds.
 func (p *inPage) nextInput() *graphdv1.Payload {
 	due := longestDue - 2*time.Since(p.began)
 	return text(fmt.Sprintf(`{"users":[%q],"due":%.3f}`, ana, due.Seconds()))
