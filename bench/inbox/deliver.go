@@ -7,12 +7,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/graphd-dev/graphd/bench/report"
 )
 
-// mark is the name of the marks between which a page has the tables.
-const mark = "bench-inbox"
+// Names of the marks between which a document has the tables.
+const (
+	mark       = "bench-inbox"
+	markOfPage = "bench-inbox-page"
+)
 
 // deliver shows the tables and writes the files.
 func (o *options) deliver(r Result, w io.Writer) error {
@@ -35,6 +39,9 @@ func (o *options) deliver(r Result, w io.Writer) error {
 		return err
 	}
 	name := filepath.Join(o.out, r.About.Name()+"-inbox")
+	if len(r.Operations) == 0 && len(r.Beside) == 0 {
+		name += "-page"
+	}
 	return errors.Join(write(name+".json", append(text, '\n')), write(name+".md", []byte(r.Text())))
 }
 
@@ -42,13 +49,19 @@ func write(file string, text []byte) error {
 	return os.WriteFile(file, text, 0o644) //nolint:gosec // who runs the benchmark names it, and everybody may read it
 }
 
-// document puts the tables into a page.
+// document puts the tables of what was measured into a document.
 func document(file string, r Result) error {
-	page, err := os.ReadFile(file) //nolint:gosec // who runs the benchmark names it
+	content, err := os.ReadFile(file) //nolint:gosec // who runs the benchmark names it
 	if err != nil {
 		return err
 	}
-	text, err := report.Between(string(page), mark, r.Page())
+	text, line := string(content), r.About.Line()+"\n\n"
+	if len(r.Operations) > 0 || len(r.Beside) > 0 {
+		text, err = report.Between(text, mark, line+strings.Join(r.storeTables(), "\n"))
+	}
+	if err == nil && len(r.InPage) > 0 {
+		text, err = report.Between(text, markOfPage, line+r.inPageTable())
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}

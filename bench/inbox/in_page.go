@@ -38,12 +38,16 @@ type inPage struct {
 	tab    *browser.Tab
 	names  workload.Names
 	series measure.Series
+	began  time.Time
 }
+
+// longestDue is before any of the questions of the store is due.
+const longestDue = 20 * time.Hour
 
 // measureInPage measures the page, in rounds of its own: what it follows would cost other
 // operations time. There are no operations without a browser.
 func (s *session) measureInPage(ctx context.Context) error {
-	p := &inPage{inbox: s.inbox, names: workload.Names{Prefix: "in-page-"}, series: s.series}
+	p := &inPage{inbox: s.inbox, names: workload.Names{Prefix: "in-page-"}, series: s.series, began: time.Now()}
 	var err error
 	p.browser, err = browser.Start(ctx, s.options.chromium)
 	if errors.Is(err, browser.ErrNoChromium) && s.options.size != smoke {
@@ -63,21 +67,20 @@ func (s *session) measureInPage(ctx context.Context) error {
 	if _, _, err := p.tab.WaitUntil(hasRows); err != nil {
 		return err
 	}
-	operations := p.operations()
-	s.operations = append(s.operations, operations...)
-	return s.rounds(ctx, "page", s.cells(operations, s.options))
+	s.inPage = p.operations()
+	return s.rounds(ctx, "page", s.cells(s.inPage, s.options))
 }
 
 // operations are those of a person in the page.
 func (p *inPage) operations() []operation {
 	return []operation{
-		{name: "the page: the first rows in a new tab", call: p.openInbox, goal50: goalOfRows, goal99: goalOfRows},
+		{name: "the first rows in a new tab", call: p.openInbox, goal50: goalOfRows, goal99: goalOfRows},
 		{
-			name: "the page: from the start of a run until its question is shown", call: p.showQuestion, limit: p.askOverGRPC,
+			name: "from the start of a run until its question is shown", call: p.showQuestion, limit: p.askOverGRPC,
 			goal50: goalOfQuestion, goal99: goalOfQuestion,
 		},
 		{
-			name: "the page: from the key until the node has run", call: p.answerInPage, limit: p.answerOverGRPC, goalOver: goalOfAnswer,
+			name: "from the key until the node has run", call: p.answerInPage, limit: p.answerOverGRPC, goalOver: goalOfAnswer,
 		},
 	}
 }
@@ -192,7 +195,7 @@ func (p *inPage) ask(ctx context.Context, lane int, thread string, times *worklo
 	var run graphdv1.Run
 	if err := call(ctx, p.many, lane, graphs+"StartRun", &graphdv1.StartRunRequest{
 		Run: &graphdv1.RunSpec{
-			ThreadId: thread, CreateThread: true, Graph: approve, Start: &graphdv1.RunSpec_Input{Input: text(`{"users":["` + ana + `"]}`)},
+			ThreadId: thread, CreateThread: true, Graph: approve, Start: &graphdv1.RunSpec_Input{Input: p.nextInput()},
 		},
 		Wait: durationpb.New(patience),
 	}, &run, times); err != nil {
@@ -206,6 +209,14 @@ func (p *inPage) ask(ctx context.Context, lane int, thread string, times *worklo
 		return target{}, fmt.Errorf("the run of %s is %s with %d questions", thread, run.GetState(), n)
 	}
 	return target{thread, open.GetInterrupts()[0].GetInterruptId()}, nil
+}
+
+// nextInput returns the input of a run whose question is due before those of all earlier runs. It
+// stands first in the page, which makes rows only for what is seen and keeps that of an answered
+// question for two seconds.
+func (p *inPage) nextInput() *graphdv1.Payload {
+	due := longestDue - 2*time.Since(p.began)
+	return text(fmt.Sprintf(`{"users":[%q],"due":%.3f}`, ana, due.Seconds()))
 }
 
 // respond answers a question over gRPC.

@@ -75,7 +75,7 @@ func (r *Result) measure(ctx context.Context, o options, setting string, series 
 	}
 	defer s.end()
 	err = s.all(ctx)
-	r.add(b, p, s.operations, series)
+	r.add(s)
 	return err
 }
 
@@ -87,6 +87,7 @@ type session struct {
 	population population
 	series     measure.Series
 	operations []operation
+	inPage     []operation
 	names      *workload.Names
 	end        func()
 }

@@ -13,9 +13,10 @@ import (
 // Result has all figures of one run of the benchmark.
 type Result struct {
 	About report.About `json:"about"`
-	// Operations are calls, Beside are questions and answers beside watchers, Memory what open
-	// questions take.
+	// Operations are calls, InPage is what a person does in the page, Beside are questions and answers
+	// beside watchers, Memory what open questions take.
 	Operations []OperationRow  `json:"operations"`
+	InPage     []OperationRow  `json:"in_page,omitempty"`
 	Beside     []BesideRow     `json:"beside"`
 	Memory     []report.Line   `json:"memory"`
 	Figures    []report.Figure `json:"figures"`
@@ -57,23 +58,35 @@ type BesideRow struct {
 }
 
 // add adds what was measured on a store.
-func (r *Result) add(b *inbox, p population, operations []operation, series measure.Series) {
+func (r *Result) add(s *session) {
+	r.Operations = append(r.Operations, s.operationRows(s.operations)...)
+	r.InPage = append(r.InPage, s.operationRows(s.inPage)...)
+	r.addBeside(s.inbox, s.population, s.series)
+	r.addMemory(s.inbox, s.population, s.series)
+}
+
+// operationRows are those of the operations that were measured.
+func (s *session) operationRows(operations []operation) (rows []OperationRow) {
 	p50 := func(s workload.Sample) float64 { return s.P50 }
 	milliseconds := func(k measure.Key, number func(workload.Sample) float64) measure.Spread {
-		return series.Each(k, func(s workload.Sample) float64 { return number(s) * 1e3 })
+		return s.series.Each(k, func(s workload.Sample) float64 { return number(s) * 1e3 })
 	}
 	for _, op := range operations {
-		of, limit := b.key(op.name, graphd), b.key(op.name, theLimit)
-		if len(series[of]) == 0 {
+		of, limit := s.key(op.name, graphd), s.key(op.name, theLimit)
+		if len(s.series[of]) == 0 {
 			continue
 		}
-		r.Operations = append(r.Operations, OperationRow{
-			Name: op.name, Store: b.setting, Open: p.all, P50: milliseconds(of, p50),
+		rows = append(rows, OperationRow{
+			Name: op.name, Store: s.setting, Open: s.population.all, P50: milliseconds(of, p50),
 			P99:   milliseconds(of, func(s workload.Sample) float64 { return s.P99 }),
-			Limit: milliseconds(limit, p50), ToLimit: series.Compare(of, limit, p50),
+			Limit: milliseconds(limit, p50), ToLimit: s.series.Compare(of, limit, p50),
 			Goal50: op.goal50, Goal99: op.goal99, GoalOver: op.goalOver, Before: op.before,
 		})
 	}
+	return rows
+}
+
+func (r *Result) addBeside(b *inbox, p population, series measure.Series) {
 	none := b.pairsKey(nobody)
 	for _, c := range companies() {
 		of := b.pairsKey(c.who)
@@ -88,7 +101,6 @@ func (r *Result) add(b *inbox, p population, operations []operation, series meas
 		}
 		r.Beside = append(r.Beside, row)
 	}
-	r.addMemory(b, p, series)
 }
 
 // mostOfEntry is how many bytes of Redis an entry under a tag may take.

@@ -26,16 +26,30 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// Page is the result for a page that has other things, too.
-func (r *Result) Page() string { return r.About.Line() + "\n\n" + r.tables() }
-
+// tables are those with a row.
 func (r *Result) tables() string {
-	text := r.operationTable() + "\n" + r.besideTable()
-	if len(r.Memory) > 0 {
-		text += "\n" + r.memoryTable()
+	var all []string
+	if len(r.InPage) > 0 {
+		all = append(all, r.inPageTable())
 	}
-	return text
+	return strings.Join(append(all, r.storeTables()...), "\n")
 }
+
+// storeTables are all but that of the page.
+func (r *Result) storeTables() (all []string) {
+	if len(r.Operations) > 0 {
+		all = append(all, operationTable("operation", r.Operations))
+	}
+	if len(r.Beside) > 0 {
+		all = append(all, r.besideTable())
+	}
+	if len(r.Memory) > 0 {
+		all = append(all, r.memoryTable())
+	}
+	return all
+}
+
+func (r *Result) inPageTable() string { return operationTable("in the page", r.InPage) }
 
 // marked tells whether goals were reached: – without a goal or a figure.
 func marked(found measure.Spread, hasGoal, isReached bool) string {
@@ -49,9 +63,9 @@ func marked(found measure.Spread, hasGoal, isReached bool) string {
 	}
 }
 
-func (r *Result) operationTable() string {
-	rows := [][]string{{"", "operation", "store", "open", "p50 ms", "p99 ms", "goal", "limit, p50 ms", "to the limit", "before the index"}}
-	for _, o := range r.Operations {
+func operationTable(what string, operations []OperationRow) string {
+	rows := [][]string{{"", what, "store", "open", "p50 ms", "p99 ms", "goal", "limit, p50 ms", "to the limit", "before the index"}}
+	for _, o := range operations {
 		goal := ""
 		if o.Goal50 > 0 {
 			goal = "≤ " + report.Digits(o.Goal50) + ", ≤ " + report.Digits(o.Goal99)

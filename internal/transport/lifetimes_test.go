@@ -16,7 +16,7 @@ import (
 // lifetime ends when a test says so.
 type lifetime struct {
 	end  chan struct{}
-	left chan error // why nobody waits any more
+	left chan error // why the caller waits no longer
 }
 
 func (l *lifetime) WaitForEnd(ctx context.Context) (err error) {

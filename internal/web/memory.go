@@ -8,8 +8,8 @@ import (
 )
 
 // memory bounds what messages of all clients together hold. The last quarter of it is for small
-// ones, so that these go on while large ones hold the rest. Nobody waits for room: who does not
-// read or send would hold up others.
+// ones, so that these go on while large ones hold the rest. No request waits for room: one that
+// does not read or send would hold up others.
 type memory struct {
 	most int64
 

@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { signIn, takeToken } from "./api/session";
+import { readToken, signIn } from "./api/session";
 import { App } from "./app";
 import { startKeys } from "./keys";
 import { dropOldDrafts } from "./question/drafts";
@@ -9,7 +9,7 @@ dropOldDrafts();
 startKeys();
 addEventListener("click", followLink);
 addEventListener("storage", (e) => e.key === "graphd.left" && location.reload()); // the person has signed out in another tab
-const token = takeToken();
+const token = readToken();
 void (token ? import("./extras").then((e) => e.signInByLink(token)) : signIn());
 render(<App />, document.getElementById("root")!);
 

@@ -23,7 +23,9 @@ async function askWays(): Promise<readonly Way[]> {
 /** Signs in with the token of a link, but not where people sign in at an issuer: who sends a link must not decide as whom others answer. */
 export async function signInByLink(token: string): Promise<void> {
   const ways = await askWays();
-  return signIn(ways.some((w) => w.path) ? undefined : token);
+  const signedIn = signIn(ways.some((w) => w.path) ? undefined : token);
+  history.replaceState(null, "", location.pathname + location.search); // only now: a reload before would lose the token
+  return signedIn;
 }
 
 /** Forgets the token, the drafts and what is shown, and ends the session that the browser has with the server. */

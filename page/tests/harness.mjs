@@ -169,7 +169,6 @@ export async function openPage(server, who, path = "/inbox", { theme = "light", 
   const token = server.tokens[who];
   await page.goto(server.url + path + (token ? "#t=" + token : ""));
   if (prepare) {
-    if (token) await page.waitForFunction(() => sessionStorage.length > 0); // the page has the token, which a reload keeps then
     await prepare(page);
     await page.reload();
     await prepare(page);

@@ -1,5 +1,5 @@
 // Package session keeps who has signed in in a browser, in the cookie of that browser alone:
-// sealed, so that nobody else reads or makes one, and with the claims of the issuer from
+// sealed, so that only the server reads or makes one, and with the claims of the issuer from
 // which a principal is made anew for each call.
 package session
 

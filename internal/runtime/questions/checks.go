@@ -160,7 +160,7 @@ func (a *attempt) checkRoom(entry *trail.Entry, most int) error {
 	return nil
 }
 
-// checkDelegate refuses a caller who may hand the question to nobody, and take it back from nobody.
+// checkDelegate refuses a caller who has no part in the question to hand on or to take back.
 func (a *attempt) checkDelegate() error {
 	if err := a.checkDelegator(); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (a *attempt) checkPlace() error {
 
 func (a *attempt) isDelegable() bool { return a.Policy != nil && a.Policy.Delegable }
 
-// delegateOf returns who answers in the place of a user, "" for nobody.
+// delegateOf returns who answers in the place of a user, "" = the user does.
 func (a *attempt) delegateOf(name string) string {
 	for _, d := range a.Delegations {
 		if d.From == name {

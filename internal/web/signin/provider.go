@@ -50,7 +50,7 @@ type Provider struct {
 	fetchErr error
 }
 
-// NewProvider makes a Provider. Nothing is fetched until somebody signs in.
+// NewProvider makes a Provider. Nothing is fetched until a person signs in.
 func NewProvider(o ProviderOptions) *Provider {
 	return &Provider{opts: o, turn: make(chan struct{}, 1)}
 }

@@ -2,7 +2,7 @@ package signin
 
 import "net/http"
 
-// reason is why somebody is not signed in.
+// reason is why a person is not signed in.
 type reason int
 
 const (

@@ -17,11 +17,9 @@ export const session = new Store<Session>({ state: "connecting" });
 
 export const client = new Client(() => sessionStorage.getItem(tokenKey) ?? "");
 
-/** Takes the token of a link out of the address, so that it is in no history; "" when there is none. */
-export function takeToken(): string {
-  const [, token = ""] = location.hash.split("#t=");
-  if (token) history.replaceState(null, "", location.pathname + location.search);
-  return token;
+/** Returns the token of the link by which the page was opened, "" when there is none. */
+export function readToken(): string {
+  return location.hash.split("#t=")[1] ?? "";
 }
 
 export async function signIn(token?: string): Promise<void> {
