@@ -15,16 +15,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/graphd-dev/graphd/client"
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/server"
+	"github.com/graphd-dev/graphd/internal/telemetry/sloglines"
 )
 
 // Store is where an engine keeps its threads.
@@ -41,7 +39,7 @@ func SQLite(path string) Store { return Store{"sqlite:" + path} }
 func Redis(url string) Store { return Store{url} }
 
 // Engine runs graphs in this process. Its client is that of a server; nothing of it leaves the
-// process. Its methods may be called at the same time.
+// process before [Engine.Serve]. Its methods may be called at the same time.
 type Engine struct {
 	*client.Client
 
@@ -53,21 +51,8 @@ type Engine struct {
 	closed  error // of the first Close
 }
 
-// Options change an engine. Its zero value is that of a server.
-type Options struct {
-	// Log takes what the engine has to say; nil = nothing is said.
-	Log *zap.Logger
-	// Flags are flags of graphd serve, by their names without dashes: {"max-live-runs": "100"}.
-	Flags map[string]string
-	// Getenv is asked for secrets that flags name; nil = there are none.
-	Getenv func(string) string
-}
-
-// memoryBytes is what each direction of the connection in memory holds until it is read.
-const memoryBytes = 1 << 20
-
 // Open opens an engine on a store, with some graphs and their subgraphs. Runs that a process before
-// has left go on.
+// has left go on. Errors are an [*OptionError], and those of the graphs and of the store.
 func Open(ctx context.Context, store Store, graphs ...*graph.Builder) (*Engine, error) {
 	return OpenWith(ctx, store, Options{}, graphs...)
 }
@@ -82,19 +67,17 @@ func OpenWith(ctx context.Context, store Store, options Options, graphs ...*grap
 	if err != nil {
 		return nil, err
 	}
-	listener := bufconn.Listen(memoryBytes)
+	listener := server.NewMemoryListener()
 	o.Embedding = server.Embedding{MemoryListener: listener, Functions: graph.Functions{}, Reducers: map[string]graph.Reduce{}}
+	maps.Copy(o.Functions, options.Functions)
+	maps.Copy(o.Reducers, options.Reducers)
 	for _, g := range built {
 		maps.Copy(o.Functions, g.Functions())
 		maps.Copy(o.Reducers, g.Reducers())
 	}
-	log := options.Log
-	if log == nil {
-		log = zap.NewNop()
-	}
 	e := &Engine{drain: o.DrainTimeout}
-	if e.server, err = server.NewServer(context.WithoutCancel(ctx), *o, log, "embedded"); err != nil {
-		return nil, err
+	if e.server, err = server.NewServer(context.WithoutCancel(ctx), *o, sloglines.NewLogger(options.Log), "embedded"); err != nil {
+		return nil, explainOption(err)
 	}
 	e.server.StartServing()
 	err = e.connect(listener)
@@ -108,34 +91,13 @@ func OpenWith(ctx context.Context, store Store, options Options, graphs ...*grap
 }
 
 // connect makes the client of the engine.
-func (e *Engine) connect(listener *bufconn.Listener) (err error) {
-	e.conn, err = grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+func (e *Engine) connect(listener *server.MemoryListener) (err error) {
+	e.conn, err = grpc.NewClient("passthrough:///memory",
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(listener.Dial))
 	if err == nil {
 		e.Client = client.New(e.conn)
 	}
 	return err
-}
-
-// serverOptions returns the options of a server, of which flags are set.
-func (o *Options) serverOptions(store Store) (*server.Options, error) {
-	all := &server.Options{}
-	flags := pflag.NewFlagSet("engine", pflag.ContinueOnError)
-	all.RegisterFlags(flags)
-	if err := flags.Set("store", store.text); err != nil {
-		return nil, err
-	}
-	for name, value := range o.Flags {
-		if err := flags.Set(name, value); err != nil {
-			return nil, fmt.Errorf("the flag %q of the engine: %w", name, err)
-		}
-	}
-	getenv := o.Getenv
-	if getenv == nil {
-		getenv = func(string) string { return "" }
-	}
-	err := all.CompleteOptions(flags, getenv)
-	return all, err
 }
 
 // buildGraphs builds graphs and their subgraphs, which come first.
@@ -153,13 +115,16 @@ func buildGraphs(builders []*graph.Builder) ([]*graph.Graph, error) {
 		}
 		all = append(all, g)
 	}
-	for _, b := range builders {
+	for i, b := range builders {
+		if b == nil {
+			return nil, &OptionError{Reason: fmt.Sprintf("graph %d is nil", i+1), Remedy: "want graphs of graph.New"}
+		}
 		g, err := b.Build()
 		if err != nil {
 			return nil, err
 		}
 		if known[g.Name()] {
-			return nil, fmt.Errorf("there are two graphs %q", g.Name())
+			return nil, &OptionError{Reason: fmt.Sprintf("there are two graphs %q", g.Name()), Remedy: "want each name once, also among subgraphs"}
 		}
 		add(g)
 	}
@@ -176,13 +141,35 @@ func (e *Engine) putGraphs(ctx context.Context, graphs []*graph.Graph) error {
 		if _, err := e.Registry().PutGraph(ctx, &graphdv1.PutGraphRequest{
 			Definition: &graphdv1.PutGraphRequest_Document{Document: string(text)},
 		}); err != nil {
-			return fmt.Errorf("the graph %q: %w", g.Name(), err)
+			return fmt.Errorf("the graph %q: %w", g.Name(), client.FromGRPC(err))
 		}
 	}
 	return nil
 }
 
-// Close lets calls and nodes end, for as long as ctx and the flag drain-timeout allow, and closes
+// ErrClosed refuses to serve an engine that was closed.
+var ErrClosed = errors.New("the engine is closed")
+
+// ExposureError refuses an address that other machines reach, for an engine without TLS or without a
+// way to know who calls.
+type ExposureError = server.ExposureError
+
+// Serve serves the engine to other processes by gRPC, as graphd serve does: clients, workers, and the
+// command line. It takes connections from a listener until the engine is closed, returns nil then, and
+// closes the listener. TLS and the callers that the engine knows are those of its [Options]; an
+// engine without them serves this machine only, or fails with an [*ExposureError].
+//
+//	listener, err := net.Listen("tcp", "127.0.0.1:7700")
+//	go func() { failed <- e.Serve(listener) }()
+func (e *Engine) Serve(listener net.Listener) error {
+	err := e.server.ServeBeside(listener)
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return ErrClosed
+	}
+	return err
+}
+
+// Close lets calls and nodes end, for as long as ctx and the option --drain-timeout allow, and closes
 // the store. What is not done goes on when the store is opened again. All calls return the error of
 // the first one.
 func (e *Engine) Close(ctx context.Context) error {

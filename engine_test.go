@@ -17,7 +17,7 @@ import (
 type order struct {
 	Product string   `json:"product"`
 	Answer  string   `json:"answer"`
-	Log     []string `json:"log" graph:"append"`
+	Log     []string `json:"log,omitempty" graph:"append"`
 }
 
 func newOrders() *graph.Builder {
@@ -37,7 +37,7 @@ func TestAnEngineAsksAndGoesOnInAnotherOne(t *testing.T) {
 	store := graphd.SQLite(filepath.Join(t.TempDir(), "app.db"))
 	e, err := graphd.Open(ctx, store, newOrders())
 	require.NoError(t, err)
-	o, err := e.Invoke(ctx, client.Run{Graph: "orders", Thread: "t1", Input: order{Product: "tea", Log: []string{}}})
+	o, err := e.Invoke(ctx, client.Run{Graph: "orders", Thread: "t1", Input: order{Product: "tea"}})
 	require.NoError(t, err)
 	require.True(t, o.Waits())
 	require.JSONEq(t, `{"pay for":"tea"}`, o.Questions[0].GetValue().GetJson())
@@ -52,7 +52,7 @@ func TestAnEngineAsksAndGoesOnInAnotherOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, order{Product: "tea", Answer: "yes", Log: []string{"received", "paid"}}, got)
 	_, err = e.Resume(ctx, "t1", client.Answer{Question: o.Run.GetRunId(), Value: "no"})
-	require.ErrorIs(t, err, client.Reason("INTERRUPT_NOT_FOUND"))
+	require.ErrorIs(t, err, client.InterruptNotFound)
 	require.NoError(t, e.Close(context.WithoutCancel(ctx)))
 }
 

@@ -24,6 +24,12 @@ type Answer struct {
 	Seen string
 }
 
+// AnswerTo is an answer to a question as it was shown: when another one has taken its place
+// meanwhile, the answer is refused, [QuestionChanged].
+func AnswerTo(q *graphdv1.Interrupt, value any) Answer {
+	return Answer{Question: q.GetInterruptId(), Value: value, Seen: q.GetSeen()}
+}
+
 func (a *Answer) response(index int) (*graphdv1.InterruptResponse, error) {
 	r := &graphdv1.InterruptResponse{InterruptId: a.Question, Note: a.Note, Seen: a.Seen}
 	if a.Dismiss != "" {
@@ -65,9 +71,10 @@ func (c *Client) Resume(ctx context.Context, thread string, answers ...Answer) (
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.Graphs().ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: spec, Wait: durationpb.New(waitTime)})
+	request := &graphdv1.ResumeRunRequest{Resume: spec, RequestId: requestID(""), Wait: durationpb.New(waitTime)}
+	run, err := repeat(ctx, c, func() (*graphdv1.Run, error) { return c.Graphs().ResumeRun(ctx, request) })
 	if err != nil {
-		return nil, toError(ctx, err)
+		return nil, err
 	}
 	return c.waitForStop(ctx, run)
 }

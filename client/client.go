@@ -1,9 +1,18 @@
 // Package client calls a graphd server: it starts and follows runs, answers questions and reads
-// threads. Streams go on after a broken connection, where they were. Errors of the server are
-// [*Error], with a reason to branch on.
+// threads. Streams and waits go on after a broken connection, where they were. Errors of the server
+// are an [*Error], with a [Reason] to branch on.
+//
+//	c, err := client.Dial("localhost:7700")
+//	outcome, err := c.Invoke(ctx, client.Run{Graph: "orders", Thread: "t-1", Input: order})
+//	if outcome.Waits() {
+//		outcome, err = c.Resume(ctx, "t-1", client.AnswerTo(outcome.Questions[0], "yes"))
+//	}
+//	paid, err := client.Output[Order](outcome)
 package client
 
 import (
+	"sync/atomic"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -12,9 +21,10 @@ import (
 
 // Client calls a server. Its methods may be called at the same time.
 type Client struct {
-	conn    grpc.ClientConnInterface
-	close   func() error
-	retries backoff
+	conn      grpc.ClientConnInterface
+	close     func() error
+	retries   backoff
+	isReached atomic.Bool // a server has answered before
 }
 
 // Dial makes a client of the server at an address, HOST:PORT. Without options of transport

@@ -10,11 +10,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Error is an error of the server.
+// Error is an error of the server. errors.Is finds its [Reason].
 type Error struct {
-	// Reason is what to branch on, like INTERRUPT_ALREADY_RESOLVED. docs/protocol.md lists them.
-	// "" = the server has not been reached, or is no graphd.
-	Reason string
+	// Reason is what to branch on. "" = the server has not been reached, or is no graphd.
+	Reason Reason
 	Code   codes.Code
 	// Message is for people. It names the field, the reason and what would have been right.
 	Message string
@@ -35,14 +34,11 @@ func (e *Error) Error() string {
 // Unwrap returns the error of gRPC, for status.FromError.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether target is an *Error of the same reason: errors.Is(err, client.Reason("…")).
+// Is reports whether target is the reason of the error.
 func (e *Error) Is(target error) bool {
-	other, ok := target.(*Error)
-	return ok && other.cause == nil && other.Reason == e.Reason
+	reason, ok := target.(Reason)
+	return ok && reason != "" && reason == e.Reason
 }
-
-// Reason is an error of a reason, for errors.Is.
-func Reason(reason string) error { return &Error{Reason: reason} }
 
 // toError returns an error of gRPC as an *Error; those of the caller's context stay what they are.
 func toError(ctx context.Context, err error) error {
@@ -65,7 +61,7 @@ func FromGRPC(err error) error {
 	e := &Error{Code: s.Code(), Message: s.Message(), cause: err}
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
-			e.Reason, e.Details = info.GetReason(), info.GetMetadata()
+			e.Reason, e.Details = Reason(info.GetReason()), info.GetMetadata()
 		}
 	}
 	return e

@@ -11,12 +11,40 @@ import (
 // Inbox returns the open questions that a filter selects, like `mine = "true"`; "" = all that the
 // caller may see. Pages are read as they are needed. An error is the last element.
 func (c *Client) Inbox(ctx context.Context, filter string) iter.Seq2[*graphdv1.Interrupt, error] {
+	return c.list(ctx, &graphdv1.ListInterruptsRequest{Filter: filter})
+}
+
+// Questions returns the open questions of a thread. One that is not there has none.
+func (c *Client) Questions(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
+	open, err := c.listQuestions(ctx, thread)
+	if errors.Is(err, ThreadNotFound) {
+		return nil, nil
+	}
+	return open, err
+}
+
+func (c *Client) listQuestions(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
+	var open []*graphdv1.Interrupt
+	for q, err := range c.list(ctx, &graphdv1.ListInterruptsRequest{ThreadId: thread, PageSize: longPage}) {
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, q)
+	}
+	return open, nil
+}
+
+// longPage is how many questions a server lists at most in a page.
+const longPage = 500
+
+// list lists questions page by page.
+func (c *Client) list(ctx context.Context, first *graphdv1.ListInterruptsRequest) iter.Seq2[*graphdv1.Interrupt, error] {
 	return func(yield func(*graphdv1.Interrupt, error) bool) {
-		request := &graphdv1.ListInterruptsRequest{Filter: filter}
+		request := &graphdv1.ListInterruptsRequest{ThreadId: first.GetThreadId(), Filter: first.GetFilter(), PageSize: first.GetPageSize()}
 		for {
-			page, err := c.Interrupts().ListInterrupts(ctx, request)
+			page, err := repeat(ctx, c, func() (*graphdv1.ListInterruptsResponse, error) { return c.Interrupts().ListInterrupts(ctx, request) })
 			if err != nil {
-				yield(nil, toError(ctx, err))
+				yield(nil, err)
 				return
 			}
 			for _, q := range page.GetInterrupts() {
@@ -29,14 +57,4 @@ func (c *Client) Inbox(ctx context.Context, filter string) iter.Seq2[*graphdv1.I
 			}
 		}
 	}
-}
-
-// Questions returns the open questions of a thread. One that is not there has none.
-func (c *Client) Questions(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
-	open, err := c.Interrupts().ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{ThreadId: thread})
-	err = toError(ctx, err)
-	if errors.Is(err, Reason("THREAD_NOT_FOUND")) {
-		return nil, nil
-	}
-	return open.GetInterrupts(), err
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -12,22 +13,25 @@ import (
 // Run is what to run.
 type Run struct {
 	// Graph is run on a thread, which is made if it is not there. "" = the graph of the thread.
-	Graph  string
+	Graph string
+	// Thread is its id. "" = a new thread.
 	Thread string
-	// Input is written to the state first; a json.RawMessage is taken as it is.
+	// Input is written to the state first; a json.RawMessage is taken as it is. nil = the thread goes
+	// on from its state.
 	Input any
-	// RequestID makes the call repeatable: the same id with the same content starts one run. "" = a
-	// repeated call may start another one.
+	// RequestID makes the call repeatable, also by another process: the same id with the same content
+	// starts one run. "" = an id of its own for each call.
 	RequestID string
 	// Change changes the request where these fields are not enough; nil = nothing.
 	Change func(*graphdv1.RunSpec)
 }
 
-func (r *Run) spec() (*graphdv1.RunSpec, error) {
+// request returns the request of a run, and its id.
+func (r *Run) request() (*graphdv1.RunSpec, string, error) {
 	s := &graphdv1.RunSpec{ThreadId: r.Thread, CreateThread: true, Graph: r.Graph}
 	input, err := encodePayload("run.input", r.Input)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if input != nil {
 		s.Start = &graphdv1.RunSpec_Input{Input: input}
@@ -35,45 +39,45 @@ func (r *Run) spec() (*graphdv1.RunSpec, error) {
 	if r.Change != nil {
 		r.Change(s)
 	}
-	return s, nil
+	return s, requestID(r.RequestID), nil
 }
 
-// Outcome is a run that has stopped: it has ended, or waits for people.
-type Outcome struct {
-	Run *graphdv1.Run
-	// Questions are open: the run goes on with their answers.
-	Questions []*graphdv1.Interrupt
-}
-
-// Waits reports whether the run waits for people.
-func (o *Outcome) Waits() bool {
-	return o.Run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED
+// requestID returns an id, or one of its own for a call without: a call that is repeated over a
+// broken connection must not begin a second run.
+func requestID(given string) string {
+	if given != "" {
+		return given
+	}
+	return rand.Text()
 }
 
 // Start starts a run, and returns when it is stored.
 func (c *Client) Start(ctx context.Context, r Run) (*graphdv1.Run, error) {
-	spec, err := r.spec()
+	spec, id, err := r.request()
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.Graphs().StartRun(ctx, &graphdv1.StartRunRequest{Run: spec, RequestId: r.RequestID})
-	return run, toError(ctx, err)
+	return repeat(ctx, c, func() (*graphdv1.Run, error) {
+		return c.Graphs().StartRun(ctx, &graphdv1.StartRunRequest{Run: spec, RequestId: id})
+	})
 }
 
 // waitTime is how long a call waits on the server for the end of a run. A run that takes longer is
 // waited for again.
 const waitTime = 5 * time.Minute
 
-// Invoke starts a run, and waits until it has ended or asks. A run that has failed is no error: its
-// state says so.
+// Invoke starts a run, and waits until it has ended or asks, also over broken connections. A run
+// that has failed is no error of the call: see [Outcome.Err] and [Output].
 func (c *Client) Invoke(ctx context.Context, r Run) (*Outcome, error) {
-	spec, err := r.spec()
+	spec, id, err := r.request()
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.Graphs().StartRun(ctx, &graphdv1.StartRunRequest{Run: spec, RequestId: r.RequestID, Wait: durationpb.New(waitTime)})
+	run, err := repeat(ctx, c, func() (*graphdv1.Run, error) {
+		return c.Graphs().StartRun(ctx, &graphdv1.StartRunRequest{Run: spec, RequestId: id, Wait: durationpb.New(waitTime)})
+	})
 	if err != nil {
-		return nil, toError(ctx, err)
+		return nil, err
 	}
 	return c.waitForStop(ctx, run)
 }
@@ -86,18 +90,18 @@ func (c *Client) Wait(ctx context.Context, thread, run string) (*Outcome, error)
 func (c *Client) waitForStop(ctx context.Context, run *graphdv1.Run) (*Outcome, error) {
 	for !isStopped(run.GetState()) {
 		var err error
-		run, err = c.Graphs().WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
-		if err != nil {
-			return nil, toError(ctx, err)
+		request := &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()}
+		if run, err = repeat(ctx, c, func() (*graphdv1.Run, error) { return c.Graphs().WaitRun(ctx, request) }); err != nil {
+			return nil, err
 		}
 	}
 	o := &Outcome{Run: run}
 	if !o.Waits() {
 		return o, nil
 	}
-	open, err := c.Interrupts().ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{ThreadId: run.GetThreadId()})
-	o.Questions = open.GetInterrupts()
-	return o, toError(ctx, err)
+	var err error
+	o.Questions, err = c.listQuestions(ctx, run.GetThreadId())
+	return o, err
 }
 
 func isStopped(s graphdv1.RunState) bool {

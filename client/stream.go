@@ -2,22 +2,14 @@ package client
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"iter"
-	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
-
-// backoff is how long a broken stream waits before it is opened again.
-type backoff struct{ first, most time.Duration }
-
-func defaultBackoff() backoff { return backoff{200 * time.Millisecond, 5 * time.Second} }
 
 // events is what all streams of events have.
 type events = grpc.ServerStreamingClient[graphdv1.Event]
@@ -26,13 +18,9 @@ type events = grpc.ServerStreamingClient[graphdv1.Event]
 // breaks, the stream goes on after the last event; the run goes on meanwhile. It ends with its
 // EndOfStream, or with an error as the last element.
 func (c *Client) Stream(ctx context.Context, r Run) iter.Seq2[*graphdv1.Event, error] {
-	spec, err := r.spec()
+	spec, id, err := r.request() // a repeated call attaches to the run
 	if err != nil {
 		return failedSequence(err)
-	}
-	id := r.RequestID
-	if id == "" {
-		id = rand.Text() // a repeated call attaches to the run
 	}
 	return c.follow(ctx, position{begin: func(ctx context.Context) (events, error) {
 		return c.Graphs().Stream(ctx, &graphdv1.StreamRequest{Run: spec, RequestId: id})
@@ -45,7 +33,7 @@ func (c *Client) StreamResume(ctx context.Context, thread string, answers ...Ans
 	if err != nil {
 		return failedSequence(err)
 	}
-	id := rand.Text()
+	id := requestID("")
 	return c.follow(ctx, position{begin: func(ctx context.Context) (events, error) {
 		return c.Graphs().Resume(ctx, &graphdv1.ResumeRequest{Resume: spec, RequestId: id})
 	}})
@@ -78,25 +66,23 @@ func (c *Client) follow(ctx context.Context, p position) iter.Seq2[*graphdv1.Eve
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		p := p
-		wait := c.retries.first
-		for {
+		for pauses := c.retries.begin(); ; {
 			isDone, hasRead, err := c.readEvents(ctx, &p, yield)
-			p.isReached = p.isReached || hasRead
+			if hasRead {
+				c.isReached.Store(true)
+				pauses = c.retries.begin()
+			}
 			switch {
 			case isDone:
 				return
-			case err != nil && (ctx.Err() != nil || !p.isReached || !isBroken(err)):
+			case err != nil && (ctx.Err() != nil || !c.isReached.Load() || !isBroken(err) || !pauses.mayWait()):
 				yield(nil, toError(ctx, err))
 				return
 			}
-			if hasRead {
-				wait = c.retries.first
-			}
-			if sleep(ctx, wait) != nil {
-				yield(nil, context.Cause(ctx))
+			if err := pauses.wait(ctx); err != nil {
+				yield(nil, err)
 				return
 			}
-			wait = min(2*wait, c.retries.most)
 		}
 	}
 }
@@ -105,7 +91,6 @@ func (c *Client) follow(ctx context.Context, p position) iter.Seq2[*graphdv1.Eve
 // on after the last one.
 type position struct {
 	begin       func(context.Context) (events, error)
-	isReached   bool // something was read
 	thread, run string
 	after       *graphdv1.Cursor
 }
@@ -167,22 +152,4 @@ func (p *position) open(ctx context.Context, c *Client) (events, error) {
 		return p.begin(ctx)
 	}
 	return c.Graphs().Watch(ctx, newWatch(p.thread, p.run, p.after))
-}
-
-// isBroken reports whether an error is one of the connection or of a server that goes down.
-func isBroken(err error) bool {
-	e, _ := errors.AsType[*Error](FromGRPC(err))
-	return e != nil && e.Code == codes.Unavailable
-}
-
-// sleep waits for a time. The error is the cause of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

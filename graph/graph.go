@@ -51,7 +51,9 @@ type Func func(ctx context.Context, state State) (any, error)
 // Functions are functions by the name that graphs use for them.
 type Functions map[string]Func
 
-// Typed makes a Func of a function that takes the state as a struct.
+// Typed makes a Func of a function that takes the state as a struct. When it returns a struct, every
+// field is an update, also one that is zero: `json:",omitempty"` leaves zero fields out, and a map
+// has what it has.
 func Typed[S any](f func(ctx context.Context, state S) (any, error)) Func {
 	return func(ctx context.Context, state State) (any, error) {
 		var s S

@@ -17,20 +17,25 @@ func ReduceBy[T any](reduce func(current, write T) (T, error)) ChannelOption {
 		if !c.hasStart {
 			Initial(emptyValue[T]())(c)
 		}
-		c.reduce = func(current, write json.RawMessage) (json.RawMessage, error) {
-			var before, next T
-			if err := decodeJSON(current, &before); err != nil {
-				return nil, Permanent(fmt.Errorf("the value of the channel: %w", err))
-			}
-			if err := decodeJSON(write, &next); err != nil {
-				return nil, Permanent(fmt.Errorf("what was written: %w", err))
-			}
-			combined, err := reduce(before, next)
-			if err != nil {
-				return nil, err
-			}
-			return encodeJSON(combined)
+		c.reduce = TypedReduce(reduce)
+	}
+}
+
+// TypedReduce makes a Reduce of a function of values, for the channels of a graph file.
+func TypedReduce[T any](reduce func(current, write T) (T, error)) Reduce {
+	return func(current, write json.RawMessage) (json.RawMessage, error) {
+		var before, next T
+		if err := decodeJSON(current, &before); err != nil {
+			return nil, Permanent(fmt.Errorf("the value of the channel: %w", err))
 		}
+		if err := decodeJSON(write, &next); err != nil {
+			return nil, Permanent(fmt.Errorf("what was written: %w", err))
+		}
+		combined, err := reduce(before, next)
+		if err != nil {
+			return nil, err
+		}
+		return encodeJSON(combined)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestAServerRefusesAWorker(t *testing.T) {
 	defer func() { require.NoError(t, conn.Close()) }()
 	w, err := worker.New(conn, worker.Options{Nodes: []worker.Nodes{{Graph: strings.Repeat("g", 10_000), Functions: graph.Functions{"n": update(`{}`)}}}})
 	require.NoError(t, err)
-	require.ErrorIs(t, w.Run(t.Context()), client.Reason("INVALID_FIELD"))
+	require.ErrorIs(t, w.Run(t.Context()), client.InvalidField)
 }
 
 func TestAWorkerWithoutAServerEndsWithItsContext(t *testing.T) {

@@ -7,8 +7,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/graph"
-	"github.com/graphd-dev/graphd/internal/graph/graphfile"
-	"github.com/graphd-dev/graphd/internal/transport/wire"
+	"github.com/graphd-dev/graphd/worker/internal/document"
 	"github.com/graphd-dev/graphd/worker/internal/task"
 )
 
@@ -69,23 +68,28 @@ func (s *served) addGraph(g *graph.Graph) error {
 			return err
 		}
 	}
-	spec, _, err := graphfile.Parse(g.Name(), text)
+	d, err := document.Parse(text)
 	if err != nil {
 		return fmt.Errorf("the graph %q: %w", g.Name(), err)
 	}
-	s.graphs = append(s.graphs, wire.GraphSpecToProto(spec))
-	c := &graphCode{nodes: g.Nodes(), routers: g.Functions(), reducers: g.Reducers(), document: string(text)}
-	for i := range spec.Channels {
-		if spec.Channels[i].Name == "__root__" {
-			c.state = task.SingleValue
-		}
-	}
-	s.code[g.Name()] = c
+	s.bring(d, &graphCode{nodes: g.Nodes(), routers: g.Functions(), reducers: g.Reducers(), document: string(text)})
 	return nil
 }
 
-// addNodes adds functions of a graph that the server has.
+// bring adds a graph that is brought along, and its functions.
+func (s *served) bring(d *document.Document, c *graphCode) {
+	s.graphs = append(s.graphs, d.Spec)
+	if d.HasSingleValue {
+		c.state = task.SingleValue
+	}
+	s.code[d.Name] = c
+}
+
+// addNodes adds functions of a graph file.
 func (s *served) addNodes(field string, n *Nodes) error {
+	if n.File != nil {
+		return s.addFile(field, n)
+	}
 	if n.Graph == "" {
 		return &OptionError{Field: field + ".Graph", Reason: "is empty: want the name of a graph of the server"}
 	}
@@ -107,29 +111,6 @@ func (s *served) addNodes(field string, n *Nodes) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Functions)) {
 		s.nodes = append(s.nodes, &graphdv1.ServedNode{Graph: n.Graph, GraphVersion: n.Version, Node: name})
-	}
-	return nil
-}
-
-// checkFunctions refuses names without a function.
-func (n *Nodes) checkFunctions(field string) error {
-	refuse := func(kind, name string) error {
-		return &OptionError{Field: field + "." + kind, Reason: fmt.Sprintf("has no function under %q: want a function", name)}
-	}
-	for name, f := range n.Functions {
-		if f == nil {
-			return refuse("Functions", name)
-		}
-	}
-	for name, f := range n.Routers {
-		if f == nil {
-			return refuse("Routers", name)
-		}
-	}
-	for name, f := range n.Reducers {
-		if f == nil {
-			return refuse("Reducers", name)
-		}
 	}
 	return nil
 }

@@ -10,11 +10,11 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
@@ -29,7 +29,7 @@ type Options struct {
 	// Graphs are brought along: the server keeps them and their subgraphs, and the worker serves all
 	// of their nodes, routes and reducers in Go.
 	Graphs []*graph.Builder
-	// Nodes are those of graphs that the server has already.
+	// Nodes are those of graph files: of the server, or brought along.
 	Nodes []Nodes
 	// Deployment and BuildID name the program and its build.
 	Deployment string // "go"
@@ -42,7 +42,7 @@ type Options struct {
 	// contexts end.
 	DrainTimeout time.Duration
 	// Log takes what the worker has to say; nil = nothing is said.
-	Log *zap.Logger
+	Log *slog.Logger
 }
 
 // Defaults of options.
@@ -55,16 +55,19 @@ const (
 // maxSlots bounds the tasks of one worker.
 const maxSlots = 100_000
 
-// Nodes are the functions of a graph that the server has already, for example of a graph file: those
-// of its remote nodes, of routes in a worker, and of remote reducers.
+// Nodes are the functions of a graph file: those of its remote nodes, of routes in a worker, and of
+// remote reducers.
 type Nodes struct {
-	// Graph is the name of the graph.
+	// File is the text of the graph file, in YAML or JSON, which the worker brings along. nil = the
+	// server has the graph already.
+	File []byte
+	// Graph is the name of the graph; "" with a File = that of the file.
 	Graph string
 	// Version is that of the graph; "" = every version.
 	Version string
 	// Functions are the functions of nodes, by the names of the nodes. Without Routers and Reducers
-	// the worker gets tasks of these nodes only, and other workers may serve the others. With them it
-	// must have all functions of the graph.
+	// the worker gets tasks of these nodes only, and other workers may serve the others. With them, and
+	// with a File, it must have all functions of the graph.
 	Functions graph.Functions
 	// Routers are the functions of routes, by the names that the graph has for them.
 	Routers graph.Functions
@@ -153,9 +156,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Deployment == "" {
 		o.Deployment = defaultDeployment
-	}
-	if o.Log == nil {
-		o.Log = zap.NewNop()
 	}
 	return nil
 }

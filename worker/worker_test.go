@@ -358,21 +358,54 @@ edges: [START -> first, second -> END]
 conditional_edges: [{from: first, router: choose, in_worker: true, then: [second]}]
 `
 
-func TestAWorkerServesAGraphOfTheServer(t *testing.T) {
-	s := startServer(t)
-	_, err := s.client.Registry().PutGraph(t.Context(), &graphdv1.PutGraphRequest{
-		Definition: &graphdv1.PutGraphRequest_Document{Document: file},
-	})
-	require.NoError(t, err)
-	serveWith(t, s.Address, worker.Options{Nodes: []worker.Nodes{{
+// newFiledNodes has the functions of the file.
+func newFiledNodes() worker.Nodes {
+	return worker.Nodes{
 		Graph:     "filed",
 		Functions: graph.Functions{"first": update(`{"n":2}`), "second": update(`{"n":3,"a":true}`)},
 		Routers:   graph.Functions{"choose": func(context.Context, graph.State) (any, error) { return "second", nil }},
 		Reducers: map[string]graph.Reduce{"sum": func(current, write json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`"` + strings.Trim(string(current), `"`) + "+" + string(write) + `"`), nil
 		}},
-	}}})
+	}
+}
+
+func TestAWorkerServesAGraphOfTheServer(t *testing.T) {
+	s := startServer(t)
+	_, err := s.client.Registry().PutGraph(t.Context(), &graphdv1.PutGraphRequest{
+		Definition: &graphdv1.PutGraphRequest_Document{Document: file},
+	})
+	require.NoError(t, err)
+	serveWith(t, s.Address, worker.Options{Nodes: []worker.Nodes{newFiledNodes()}})
 	requireOutput(t, `{"a":true,"n":"1+2+3"}`, s.invoke(t, "filed", "t1", map[string]any{}))
+}
+
+func TestAWorkerBringsAGraphFileAlong(t *testing.T) {
+	s := startServer(t)
+	n := newFiledNodes()
+	n.File, n.Graph = []byte(file), ""
+	serveWith(t, s.Address, worker.Options{Nodes: []worker.Nodes{n}})
+	requireOutput(t, `{"a":true,"n":"1+2+3"}`, s.invoke(t, "filed", "t1", map[string]any{}))
+}
+
+func TestTheFunctionsOfAFileAreThoseThatItNames(t *testing.T) {
+	for text, change := range map[string]func(*worker.Nodes){
+		`worker: Nodes[0].Graph is "other", and the file has the graph "filed": want the same, or none`:                             func(n *worker.Nodes) { n.Graph = "other" },
+		`worker: Nodes[0].Version is "1": want none with a File, which may have a version itself`:                                   func(n *worker.Nodes) { n.Version = "1" },
+		"worker: Nodes[0].Functions has functions for [first]: want one for each of the remote nodes of the file: first, second":    func(n *worker.Nodes) { delete(n.Functions, "second") },
+		"worker: Nodes[0].Routers has functions for []: want one for each of the routers in workers of the file: choose":            func(n *worker.Nodes) { n.Routers = nil },
+		"worker: Nodes[0].Reducers has functions for [sum, total]: want one for each of the functions of channels of the file: sum": func(n *worker.Nodes) { n.Reducers["total"] = n.Reducers["sum"] },
+		"worker: Nodes[0].Functions has no function under \"first\": want a function":                                               func(n *worker.Nodes) { n.Functions["first"] = nil },
+	} {
+		n := newFiledNodes()
+		n.File = []byte(file)
+		change(&n)
+		_, err := worker.Dial("127.0.0.1:1", worker.Options{Nodes: []worker.Nodes{n}})
+		require.EqualError(t, err, text)
+	}
+	_, err := worker.Dial("127.0.0.1:1", worker.Options{Nodes: []worker.Nodes{{File: []byte("graph: g\nchanels: {}\n")}}})
+	require.ErrorContains(t, err, "worker: Nodes[0].File: ")
+	require.ErrorContains(t, err, "chanels")
 }
 
 func TestTheExampleOfTheDocs(t *testing.T) {

@@ -1,6 +1,6 @@
 // Command remote measures what it costs to run nodes in another process: a
-// chain of ten trivial Python nodes through graphd, beside ten bare gRPC calls
-// of the same Python process and LangGraph's own time for the same chain.
+// chain of ten trivial nodes in Python and in Go through graphd, beside ten bare
+// gRPC calls of the same process, and LangGraph's own time for the same chain.
 // README.md says how each is measured.
 //
 // It fails when something is broken, never because something is slow.
@@ -30,6 +30,7 @@ func main() {
 type options struct {
 	graphd, python, langgraph, scripts string
 	rounds, runs                       int
+	serve                              string
 }
 
 func run(ctx context.Context, w io.Writer, args []string) error {
@@ -41,8 +42,12 @@ func run(ctx context.Context, w io.Writer, args []string) error {
 	flags.StringVar(&o.scripts, "scripts", "bench/remote", "folder with the Python scripts")
 	flags.IntVar(&o.rounds, "rounds", 15, "rounds; each measures everything in turn")
 	flags.IntVar(&o.runs, "runs", 20, "runs of each kind in a round")
+	flags.StringVar(&o.serve, "serve-nodes", "", "serve nodes in Go to the graphd at this address, and nothing else; this program starts itself so")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.serve != "" {
+		return serveNodes(ctx, o.serve, os.Stdin, w)
 	}
 	if o.rounds < 1 || o.runs < 1 {
 		return errors.New("-rounds and -runs must be at least 1")
@@ -59,17 +64,29 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer server.stop()
-	nodes, err := startScript(ctx, o.python, filepath.Join(o.scripts, "nodes.py"), server.address)
+	python, err := startScript(ctx, o.python, filepath.Join(o.scripts, "nodes.py"), server.address)
 	if err != nil {
 		return err
 	}
-	defer nodes.stop()
-	c, err := dial(server.address, nodes.first)
+	defer python.stop()
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	golang, err := startScript(ctx, own, "-serve-nodes="+server.address)
+	if err != nil {
+		return err
+	}
+	defer golang.stop()
+	c, err := dial(server.address, python.first, golang.first)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	kinds := []kind{{name: "10 bare gRPC calls", once: c.calls}, {name: "graphd, chain of 10", once: c.chain}}
+	kinds := []kind{
+		{name: "10 bare calls, Python", once: c.callsOf(c.python)}, {name: "graphd, chain in Python", once: c.chainOf("chain-python"), beside: []int{0}},
+		{name: "10 bare calls, Go", once: c.callsOf(c.golang)}, {name: "graphd, chain in Go", once: c.chainOf(goChain), beside: []int{2}},
+	}
 	peer, err := startScript(ctx, o.langgraph, filepath.Join(o.scripts, "langgraph_chain.py"))
 	switch {
 	case errors.Is(err, errAbsent):
@@ -79,6 +96,7 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 	default:
 		defer peer.stop()
 		kinds = append(kinds, kind{name: "LangGraph " + peer.first, once: peer.once})
+		kinds[1].beside = append(kinds[1].beside, len(kinds)-1)
 	}
 	if err := measure(ctx, kinds, o.rounds, o.runs); err != nil {
 		return err
@@ -87,7 +105,7 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// report shows every kind, and how the chain through graphd compares.
+// report shows every kind, and how the chains through graphd compare.
 func report(kinds []kind) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-24s %8s %8s %8s %8s\n", "", "median", "25 %", "75 %", "min")
@@ -97,14 +115,13 @@ func report(kinds []kind) string {
 			quantile(all, 0.75), quantile(all, 0))
 	}
 	b.WriteString("\n")
-	for i, base := range kinds {
-		if i == chainKind {
-			continue
+	for _, k := range kinds {
+		for _, base := range k.beside {
+			ratios := k.over(kinds[base])
+			fmt.Fprintf(&b, "%s / %-22s median of rounds %.2f, from %.2f to %.2f; of the fastest runs %.2f\n", k.name,
+				kinds[base].name, quantile(ratios, 0.5), quantile(ratios, 0), quantile(ratios, 1),
+				quantile(k.all(), 0)/quantile(kinds[base].all(), 0))
 		}
-		ratios := kinds[chainKind].over(base)
-		fmt.Fprintf(&b, "graphd / %-22s median of rounds %.2f, from %.2f to %.2f; of the fastest runs %.2f\n",
-			base.name, quantile(ratios, 0.5), quantile(ratios, 0), quantile(ratios, 1),
-			quantile(kinds[chainKind].all(), 0)/quantile(base.all(), 0))
 	}
 	return b.String()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,14 +18,12 @@ const length = 10
 // patience is after how long a chain counts as broken.
 const patience = time.Minute
 
-// chainKind is the place of the chain through graphd among the kinds.
-const chainKind = 1
-
 // kind is one measurement.
 type kind struct {
 	name string
 	// once does it one time and returns the time that it took.
 	once   func(context.Context) (time.Duration, error)
+	beside []int       // kinds that it is compared with
 	rounds [][]float64 // milliseconds, by round
 }
 
@@ -71,58 +68,68 @@ func quantile(values []float64, q float64) float64 {
 	return sorted[int(q*float64(len(sorted)-1))]
 }
 
-// client calls the Python process and graphd, in the same way: from this
+// client calls the processes with nodes and graphd, in the same way: from this
 // process, with grpc-go, over one connection each.
 type client struct {
-	bare, server *grpc.ClientConn
-	graphd       graphdv1.GraphServiceClient
+	python, golang, server *grpc.ClientConn
+	graphd                 graphdv1.GraphServiceClient
 }
 
-func dial(server, nodes string) (*client, error) {
-	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
-	toNodes, err := grpc.NewClient("127.0.0.1:"+nodes, insecurely)
-	if err != nil {
-		return nil, err
-	}
-	toServer, err := grpc.NewClient(server, insecurely)
-	if err != nil {
-		return nil, errors.Join(err, toNodes.Close())
-	}
-	return &client{bare: toNodes, server: toServer, graphd: graphdv1.NewGraphServiceClient(toServer)}, nil
-}
-
-func (c *client) close() { _ = errors.Join(c.bare.Close(), c.server.Close()) }
-
-// calls makes the bare calls in turn.
-func (c *client) calls(ctx context.Context) (time.Duration, error) {
-	began := time.Now()
-	for range length {
-		if err := c.bare.Invoke(ctx, "/bench.Node/Call", wrapperspb.String(`{"x":1}`), &wrapperspb.StringValue{}); err != nil {
-			return 0, err
+func dial(server, python, golang string) (*client, error) {
+	c := &client{}
+	for address, conn := range map[string]**grpc.ClientConn{server: &c.server, "127.0.0.1:" + python: &c.python, "127.0.0.1:" + golang: &c.golang} {
+		var err error
+		if *conn, err = grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+			c.close()
+			return nil, err
 		}
 	}
-	return time.Since(began), nil
+	c.graphd = graphdv1.NewGraphServiceClient(c.server)
+	return c, nil
 }
 
-// chain runs the graph in a new thread and waits for its end.
-func (c *client) chain(ctx context.Context) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	began := time.Now()
-	run, err := c.graphd.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-		CreateThread: true, Graph: "chain-python",
-		Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: `{"x":0}`}}},
-	}})
-	if err != nil {
-		return 0, err
+func (c *client) close() {
+	for _, conn := range []*grpc.ClientConn{c.python, c.golang, c.server} {
+		if conn != nil {
+			_ = conn.Close() // the program ends
+		}
 	}
-	run, err = c.graphd.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
-	if err != nil {
-		return 0, err
+}
+
+// callsOf makes the bare calls of a process in turn.
+func (c *client) callsOf(nodes *grpc.ClientConn) func(context.Context) (time.Duration, error) {
+	return func(ctx context.Context) (time.Duration, error) {
+		began := time.Now()
+		for range length {
+			if err := nodes.Invoke(ctx, "/bench.Node/Call", wrapperspb.String(`{"x":1}`), &wrapperspb.StringValue{}); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(began), nil
 	}
-	took := time.Since(began)
-	if got := run.GetOutput().GetJson(); got != `{"x":10}` {
-		return 0, fmt.Errorf("the run is %s with %s: %s", run.GetState(), got, run.GetFailure().GetMessage())
+}
+
+// chainOf runs a graph in a new thread and waits for its end.
+func (c *client) chainOf(graph string) func(context.Context) (time.Duration, error) {
+	return func(ctx context.Context) (time.Duration, error) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		began := time.Now()
+		run, err := c.graphd.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+			CreateThread: true, Graph: graph,
+			Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: `{"x":0}`}}},
+		}})
+		if err != nil {
+			return 0, err
+		}
+		run, err = c.graphd.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+		if err != nil {
+			return 0, err
+		}
+		took := time.Since(began)
+		if got := run.GetOutput().GetJson(); got != `{"x":10}` {
+			return 0, fmt.Errorf("the run is %s with %s: %s", run.GetState(), got, run.GetFailure().GetMessage())
+		}
+		return took, nil
 	}
-	return took, nil
 }

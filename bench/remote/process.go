@@ -67,7 +67,7 @@ func (s *server) stop() {
 	_ = s.command.Wait()
 }
 
-// script is a Python process that ends when its input does. It writes a line
+// script is a process that ends when its input does. It writes a line
 // when it is ready.
 type script struct {
 	first   string
@@ -82,8 +82,8 @@ var errAbsent = errors.New("not installed")
 // absentCode is the exit code of a script that lacks a requirement.
 const absentCode = 3
 
-func startScript(ctx context.Context, python, path string, args ...string) (*script, error) {
-	p := &script{command: exec.CommandContext(ctx, python, append([]string{path}, args...)...)} //nolint:gosec // the caller names it
+func startScript(ctx context.Context, program string, args ...string) (*script, error) {
+	p := &script{command: exec.CommandContext(ctx, program, args...)} //nolint:gosec // the caller names it
 	p.command.Stderr = os.Stderr
 	in, err := p.command.StdinPipe()
 	if err != nil {
@@ -102,9 +102,9 @@ func startScript(ctx context.Context, python, path string, args ...string) (*scr
 	}
 	p.stop()
 	if p.command.ProcessState.ExitCode() == absentCode {
-		return nil, fmt.Errorf("%w for %s", errAbsent, python)
+		return nil, fmt.Errorf("%w for %s", errAbsent, program)
 	}
-	return nil, fmt.Errorf("%s ended at once: %s", path, p.command.ProcessState)
+	return nil, fmt.Errorf("%s %s ended at once: %s", program, strings.Join(args, " "), p.command.ProcessState)
 }
 
 func (p *script) line() (string, error) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/graphd-dev/graphd"
 	"github.com/graphd-dev/graphd/client"
-	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
 // handler answers the messages of customers. It keeps nothing itself: the thread of a session says
@@ -59,7 +58,7 @@ func (h *handler) handle(r *http.Request, m message) (*client.Outcome, error) {
 		return nil, err
 	}
 	if len(open) > 0 {
-		return h.engine.Resume(ctx, m.Session, client.Answer{Question: open[0].GetInterruptId(), Value: m.Text, Seen: open[0].GetSeen()})
+		return h.engine.Resume(ctx, m.Session, client.AnswerTo(open[0], m.Text))
 	}
 	return h.engine.Invoke(ctx, client.Run{Graph: "orders", Thread: m.Session, Input: map[string]any{"text": m.Text}})
 }
@@ -70,7 +69,7 @@ func refuse(w http.ResponseWriter, err error) {
 	switch {
 	case !ok:
 		http.Error(w, "try again", http.StatusServiceUnavailable)
-	case e.Reason == "INTERRUPT_ALREADY_RESOLVED", e.Reason == "THREAD_BUSY", e.Reason == "THREAD_INTERRUPTED":
+	case e.Reason == client.InterruptAlreadyResolved, e.Reason == client.ThreadBusy, e.Reason == client.ThreadInterrupted:
 		http.Error(w, "another message of this session was first", http.StatusConflict)
 	default:
 		http.Error(w, e.Message, http.StatusBadRequest)
@@ -82,9 +81,6 @@ func newReply(o *client.Outcome) (reply, error) {
 		q, err := client.Decode[bill](o.Questions[0].GetValue())
 		return reply{q.Question, toBePaid}, err
 	}
-	if o.Run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED {
-		return reply{}, errors.New(o.Run.GetFailure().GetMessage())
-	}
-	end, err := client.Decode[order](o.Run.GetOutput())
+	end, err := client.Output[order](o)
 	return reply{end.Reply, end.Status}, err
 }

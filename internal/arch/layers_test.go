@@ -409,6 +409,7 @@ var layers = []layer{
 		path: "internal/worker/queue", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph"},
 	},
+	{path: "internal/telemetry/sloglines", neverLinks: outerPackages},
 	{
 		path: "internal/telemetry", neverLinks: concatLists(wirePackages, driverPackages),
 		mayImport: []string{"internal/notify", "internal/runtime", "internal/audit", "internal/checkpoint", "internal/payload", "internal/visible"},
@@ -621,13 +622,15 @@ var layers = []layer{
 	},
 	{
 		path: "worker/internal/session", containsPanics: true, neverLinks: driverPackages,
-		mayImport: []string{"worker/internal/task", "client", "gen", "graph", "internal/node/function"},
+		mayImport: []string{"worker/internal/task", "client", "gen", "graph", "internal/node/function", "internal/telemetry/sloglines"},
+	},
+	{
+		path: "worker/internal/document", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"gen", "internal/graph", "internal/graph/graphfile", "internal/transport/wire"},
 	},
 	{
 		path: "worker", containsPanics: true, neverLinks: driverPackages,
-		mayImport: []string{
-			"worker/internal/session", "worker/internal/task", "gen", "graph", "internal/graph/graphfile", "internal/transport/wire",
-		},
+		mayImport: []string{"worker/internal/document", "worker/internal/session", "worker/internal/task", "gen", "graph"},
 	},
 	// The engine in the process of its user wires a server.
 	{path: "", importsAnything: true},

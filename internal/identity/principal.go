@@ -30,6 +30,7 @@ const (
 	HowSession     How = "session"
 	HowProxy       How = "proxy"
 	HowLink        How = "link"
+	HowProcess     How = "process" // the server is in the process of its caller
 	HowNone        How = "none"
 )
 
@@ -90,9 +91,9 @@ func (p *Principal) Validate() error {
 		return err
 	}
 	switch p.How {
-	case HowCertificate, HowJWT, HowAPIKey, HowSession, HowProxy, HowLink, HowNone:
+	case HowCertificate, HowJWT, HowAPIKey, HowSession, HowProxy, HowLink, HowProcess, HowNone:
 	default:
-		return &PrincipalError{Field: "how", Is: "is not a kind of credential", Want: "certificate, jwt, api key, session, proxy, link or none"}
+		return &PrincipalError{Field: "how", Is: "is not a kind of credential", Want: "certificate, jwt, api key, session, proxy, link, process or none"}
 	}
 	if p.Tenant == "" && len(p.Tenants) == 0 {
 		return nil

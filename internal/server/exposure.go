@@ -22,26 +22,53 @@ func leadsElsewhere(address string) bool {
 
 // isLocal reports whether this machine alone reaches an address.
 func isLocal(at net.Addr) bool {
-	address, ok := at.(*net.TCPAddr)
-	return ok && address.IP.IsLoopback()
+	switch address := at.(type) {
+	case *net.TCPAddr:
+		return address.IP.IsLoopback()
+	case *net.UnixAddr:
+		return true
+	default:
+		return false
+	}
+}
+
+// findLack returns what the server lacks at an address that other machines reach, "" = nothing.
+func (o *Options) findLack(at net.Addr) string {
+	switch {
+	case o.Insecure || isLocal(at) || o.TLSCert != "" && o.KnowsCallers():
+		return ""
+	case o.TLSCert != "":
+		return "no way to know who calls"
+	case o.KnowsCallers():
+		return "no TLS"
+	default:
+		return "neither TLS nor a way to know who calls"
+	}
 }
 
 // checkExposure refuses an address that other machines reach, unless connections are
 // encrypted and callers known. The error is an *exit.UsageError.
 func (o *Options) checkExposure(listen net.Addr) error {
-	if o.MemoryListener != nil || o.Insecure || isLocal(listen) || o.TLSCert != "" && o.KnowsCallers() {
+	lacking := o.findLack(listen)
+	if o.MemoryListener != nil || lacking == "" {
 		return nil
-	}
-	lacking := "neither TLS nor a way to know who calls"
-	switch {
-	case o.TLSCert != "":
-		lacking = "no way to know who calls"
-	case o.KnowsCallers():
-		lacking = "no TLS"
 	}
 	return exit.Usagef("other machines may reach --listen %s, and the server has %s", o.Listen, lacking).
 		WithHint("give --tls-cert and --tls-key with --api-keys, --token-issuers or --certificate-rules; " +
 			"or --listen 127.0.0.1:7700; or --insecure where a network keeps others out")
+}
+
+// ExposureError refuses to serve an address that other machines reach, by a server that lacks
+// protection.
+type ExposureError struct {
+	Address string
+	Lacking string // like "no TLS"
+}
+
+// Error says what would be right.
+func (e *ExposureError) Error() string {
+	return "other machines may reach " + e.Address + ", and the engine has " + e.Lacking + ": open it with --tls-cert and --tls-key, " +
+		"and --api-keys, --token-issuers or --certificate-rules; or listen at 127.0.0.1; or open it with --insecure where a network keeps others out"
 }
 
 // checkHTTPExposure refuses an address that other machines reach in plain text, or without a way to

@@ -60,7 +60,8 @@ type Server struct {
 	Engine         *engine.Engine
 	grpc           *transport.Server
 	listener       net.Listener
-	tls            *tls.Config // nil = plain text
+	findLack       func(net.Addr) string // see Options.findLack
+	tls            *tls.Config           // nil = plain text
 	endpointTLS    func() *tls.Config
 	callers        *callerFiles   // nil = callers are not known
 	closeAudit     func() error   // nil = no call is recorded
@@ -78,7 +79,7 @@ type Server struct {
 // NewServer wires a server and begins to listen; StartServing starts it. On an
 // error it closes everything that it has opened.
 func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) (_ *Server, err error) {
-	s := &Server{log: log, serveErrors: make(chan error, 5)}
+	s := &Server{log: log, serveErrors: make(chan error, 5), findLack: o.findLack}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeAll())
@@ -405,7 +406,11 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // ends by itself.
 func (s *Server) StartServing() {
 	go func() {
-		if err := s.grpc.Serve(s.listener); err != nil {
+		serve := s.grpc.Serve
+		if _, isInMemory := s.listener.(*MemoryListener); isInMemory {
+			serve = s.grpc.ServeRelayed
+		}
+		if err := serve(s.listener); err != nil {
 			s.serveErrors <- fmt.Errorf("serving gRPC: %w", err)
 		}
 	}()

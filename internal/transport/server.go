@@ -338,8 +338,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.ServeRelayed(l)
 }
 
-// ServeRelayed is Serve for connections that another door of this server relays in memory: that
-// door limits them, and a limit here would hide their TLS.
+// ServeRelayed is Serve for connections in memory: those that another door of this server relays, and
+// those of the process itself. That door limits them, and a limit here would hide what they are.
 func (s *Server) ServeRelayed(l net.Listener) error {
 	return s.grpc.Serve(s.unread.WrapListener(l))
 }

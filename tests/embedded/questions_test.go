@@ -193,13 +193,13 @@ func TestRepeatedAndUnknownAnswers(t *testing.T) {
 	o := p.run("g", "t", `{}`)
 	yes := client.Answer{Question: o.Questions[0].GetInterruptId(), Value: "yes"}
 	_, err := p.Resume(t.Context(), "t", client.Answer{Question: "another", Value: "yes"})
-	require.ErrorIs(t, err, client.Reason("INTERRUPT_NOT_FOUND"))
+	require.ErrorIs(t, err, client.InterruptNotFound)
 	_, err = p.Resume(t.Context(), "nowhere", yes)
-	require.ErrorIs(t, err, client.Reason("THREAD_NOT_FOUND"))
+	require.ErrorIs(t, err, client.ThreadNotFound)
 	requireOutput(t, p.answer("t", yes), `{"a":"yes"}`)
 	p.answer("t", yes)
 	_, err = p.Resume(t.Context(), "t", client.Answer{Question: yes.Question, Value: "no"})
-	require.ErrorIs(t, err, client.Reason("INTERRUPT_ALREADY_RESOLVED"))
+	require.ErrorIs(t, err, client.InterruptAlreadyResolved)
 	require.Equal(t, 1, calls.of("paid"))
 }
 
@@ -229,7 +229,7 @@ func TestConcurrentAnswers(t *testing.T) {
 			winners++
 			continue
 		}
-		require.ErrorIs(t, err, client.Reason("INTERRUPT_ALREADY_RESOLVED"))
+		require.ErrorIs(t, err, client.InterruptAlreadyResolved)
 	}
 	require.Equal(t, 1, winners)
 	require.Equal(t, 1, calls.of("used"))
@@ -244,7 +244,7 @@ func TestAnswersFitTheSchema(t *testing.T) {
 	p := open(t, graphd.Memory(), g)
 	p.run("g", "t", `{}`)
 	_, err := p.Resume(t.Context(), "t", client.Answer{Value: 0})
-	require.ErrorIs(t, err, client.Reason("RESPONSE_SCHEMA_MISMATCH"))
+	require.ErrorIs(t, err, client.ResponseSchemaMismatch)
 	requireOutput(t, p.answer("t", client.Answer{Value: 3}), `{"a":3}`)
 }
 
@@ -254,7 +254,7 @@ func TestInputIsNoAnswer(t *testing.T) {
 	p := open(t, graphd.Memory(), g)
 	p.run("g", "t", `{}`)
 	_, err := p.Invoke(t.Context(), client.Run{Graph: "g", Thread: "t", Input: json.RawMessage(`{"a":"yes"}`)})
-	require.ErrorIs(t, err, client.Reason("THREAD_INTERRUPTED"))
+	require.ErrorIs(t, err, client.ThreadInterrupted)
 	requireOutput(t, p.answer("t", client.Answer{Value: nil}), `{"a":null}`)
 	o := p.run("g", "t", `{"a":"again"}`)
 	require.Equal(t, []string{`"pay?"`}, values(o), "an ended thread takes new input")

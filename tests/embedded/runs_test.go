@@ -246,7 +246,7 @@ func TestANewTurnBeginsOnTheOldState(t *testing.T) {
 	p := open(t, file(t), newChain("g", "a", "b"))
 	p.run("g", "t", `{"log":["first"]}`)
 	_, err := p.Resume(t.Context(), "t", client.Answer{Value: "late"})
-	require.ErrorIs(t, err, client.Reason("THREAD_NOT_INTERRUPTED"))
+	require.ErrorIs(t, err, client.ThreadNotInterrupted)
 	requireOutput(t, p.run("g", "t", `{"log":["second"]}`), `{"log":["first","a","b","second","a","b"]}`)
 }
 

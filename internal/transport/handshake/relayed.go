@@ -14,19 +14,29 @@ type relayedConn interface {
 	RelayedTLS() *tls.ConnectionState
 }
 
+// processConn is a connection in memory that this process has made to itself.
+type processConn interface {
+	// IsOfProcess marks it.
+	IsOfProcess()
+}
+
 // relayingCredentials take the TLS of relayed connections as it is.
 type relayingCredentials struct {
 	credentials.TransportCredentials
 }
 
-// TakeRelayed returns credentials that make no handshake with relayed connections.
+// TakeRelayed returns credentials that make no handshake with relayed connections, nor with those of
+// this process.
 func TakeRelayed(c credentials.TransportCredentials) credentials.TransportCredentials {
 	return relayingCredentials{c}
 }
 
-// ServerHandshake makes the handshake of a connection that is not relayed.
+// ServerHandshake makes the handshake of a connection that comes from outside.
 func (c relayingCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	relayed, ok := findRelayed(raw)
+	if _, ok := findBelow[processConn](raw); ok {
+		return raw, ProcessInfo{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, nil
+	}
+	relayed, ok := findBelow[relayedConn](raw)
 	if !ok {
 		return c.TransportCredentials.ServerHandshake(raw)
 	}
@@ -43,15 +53,23 @@ type RelayedInfo struct {
 	credentials.TLSInfo
 }
 
-// findRelayed returns a relayed connection below others.
-func findRelayed(conn net.Conn) (relayedConn, bool) {
+// ProcessInfo is the AuthInfo of a connection that this process has made to itself. Its caller is the
+// process.
+type ProcessInfo struct{ credentials.CommonAuthInfo }
+
+// AuthType names the kind.
+func (ProcessInfo) AuthType() string { return "process" }
+
+// findBelow returns a connection of a kind below others.
+func findBelow[Kind any](conn net.Conn) (Kind, bool) {
 	for {
-		if relayed, ok := conn.(relayedConn); ok {
-			return relayed, true
+		if found, ok := conn.(Kind); ok {
+			return found, true
 		}
 		above, ok := conn.(interface{ NetConn() net.Conn })
 		if !ok {
-			return nil, false
+			var none Kind
+			return none, false
 		}
 		conn = above.NetConn()
 	}

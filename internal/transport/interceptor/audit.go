@@ -29,8 +29,9 @@ type Auditor interface {
 
 // The doors of all calls but those of a LocalConn. A client can't choose them.
 const (
-	doorGRPC = "grpc"
-	doorHTTP = "http" // of browsers
+	doorGRPC    = "grpc"
+	doorHTTP    = "http"    // of browsers
+	doorProcess = "process" // of the program that has the server in it
 )
 
 // callAudit makes the records of calls. nil records nothing and costs nothing.
@@ -116,8 +117,11 @@ func (a *auditedCall) writeRecord(ctx context.Context, answer any, err error) {
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		r.Remote = p.Addr.String()
-		if _, isRelayed := p.AuthInfo.(handshake.RelayedInfo); isRelayed {
+		switch p.AuthInfo.(type) {
+		case handshake.RelayedInfo:
 			r.Door = doorHTTP
+		case handshake.ProcessInfo:
+			r.Door = doorProcess
 		}
 	}
 	if caller := localCallerOf(ctx); caller != nil {

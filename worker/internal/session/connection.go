@@ -74,12 +74,6 @@ func anySize() grpc.CallOption { return grpc.MaxCallRecvMsgSize(math.MaxInt32) }
 // callTimeout is how long one call may take before it is made again.
 const callTimeout = 2 * time.Minute
 
-// Reasons of errors of a task's calls.
-const (
-	leaseLost   = "TASK_LEASE_LOST"
-	waitTimeout = "WAIT_TIMEOUT"
-)
-
 // callUntilAnswered makes a call of a task until the server has answered it, or the task is lost.
 // Whether it is, the stream knows: a call may reach another server than the stream, and that one
 // knows less.
@@ -97,9 +91,9 @@ func callUntilAnswered[Q, R any](s *Session, a *attempt, request Q, call func(co
 		}
 		failure, _ := errors.AsType[*client.Error](client.FromGRPC(err))
 		switch {
-		case failure.Reason == leaseLost:
+		case failure.Reason == client.TaskLeaseLost:
 			s.askLeases()
-		case failure.Reason == waitTimeout, mayPass(failure.Code):
+		case failure.Reason == client.WaitTimeout, mayPass(failure.Code):
 		default:
 			return response, failure
 		}
@@ -131,7 +125,7 @@ func refusalIn(err error, isWelcomed bool) error {
 		return nil
 	}
 	switch failure.Reason {
-	case "WORKER_REPLACED", "WORKER_ID_TAKEN", "ACCESS_DENIED", "INVALID_FIELD", "PROTOCOL_MISMATCH", "FEATURE_DISABLED":
+	case client.WorkerReplaced, client.WorkerIDTaken, client.AccessDenied, client.InvalidField, client.ProtocolMismatch, client.FeatureDisabled:
 		return failure
 	}
 	switch failure.Code {

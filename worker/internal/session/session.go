@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/backoff"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/node/function"
+	"github.com/graphd-dev/graphd/internal/telemetry/sloglines"
 	"github.com/graphd-dev/graphd/worker/internal/task"
 )
 
@@ -29,7 +31,7 @@ type Options struct {
 	Find func(*graphdv1.TaskAssignment) (task.Code, bool)
 	// Welcomed sees each welcome. The error ends the session.
 	Welcomed func(*graphdv1.Welcome) error
-	Log      *zap.Logger
+	Log      *slog.Logger // nil = nothing is logged
 }
 
 // ErrLeaving is the cause with which the contexts of tasks end when a worker leaves.
@@ -84,10 +86,11 @@ type terms struct {
 
 // New makes a session on a connection.
 func New(conn *Connection, o Options) *Session {
+	log := sloglines.NewLogger(o.Log)
 	return &Session{
-		o: o, log: o.Log, conn: conn, wake: make(chan struct{}, 1), changed: make(chan struct{}),
+		o: o, log: log, conn: conn, wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		attempts: make(map[string]*attempt), terms: terms{beat: time.Second, longestPause: longestPause},
-		runner: task.NewRunner(function.Options{Logger: o.Log}),
+		runner: task.NewRunner(function.Options{Logger: log}),
 	}
 }
 
