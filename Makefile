@@ -237,6 +237,7 @@ lint: go-lint mod-lint python-lint page-lint $(BUF) ## Check the Go code, the go
 go-lint: $(LINT) ## Check the Go code
 	$(LINT) run $(PKG)
 	cd bench && '$(CURDIR)/$(LINT)' run ./...
+	cd bench/peer/embedded && '$(CURDIR)/$(LINT)' run ./...
 	cd examples/notify-mail && '$(CURDIR)/$(LINT)' run ./...
 	cd examples/notify-chat && '$(CURDIR)/$(LINT)' run ./...
 	cd examples/handler-go && '$(CURDIR)/$(LINT)' run ./...
@@ -244,7 +245,7 @@ go-lint: $(LINT) ## Check the Go code
 
 .PHONY: mod-lint
 mod-lint: ## Fail if go mod tidy would change a go.mod or go.sum
-	for module in . bench tools examples/notify-mail examples/notify-chat examples/handler-go examples/worker-go; do go -C "$$module" mod tidy -diff; done
+	for module in . bench bench/peer/embedded tools examples/notify-mail examples/notify-chat examples/handler-go examples/worker-go; do go -C "$$module" mod tidy -diff; done
 
 .PHONY: python-lint
 python-lint: $(VENV)/ok ## Check the Python code and its types

@@ -67,8 +67,7 @@ func OpenWith(ctx context.Context, store Store, options Options, graphs ...*grap
 	if err != nil {
 		return nil, err
 	}
-	listener := server.NewMemoryListener()
-	o.Embedding = server.Embedding{MemoryListener: listener, Functions: graph.Functions{}, Reducers: map[string]graph.Reduce{}}
+	o.Embedding = server.Embedding{InMemory: true, Functions: graph.Functions{}, Reducers: map[string]graph.Reduce{}}
 	maps.Copy(o.Functions, options.Functions)
 	maps.Copy(o.Reducers, options.Reducers)
 	for _, g := range built {
@@ -80,7 +79,7 @@ func OpenWith(ctx context.Context, store Store, options Options, graphs ...*grap
 		return nil, explainOption(err)
 	}
 	e.server.StartServing()
-	err = e.connect(listener)
+	err = e.connect()
 	if err == nil {
 		err = e.putGraphs(ctx, built)
 	}
@@ -91,9 +90,10 @@ func OpenWith(ctx context.Context, store Store, options Options, graphs ...*grap
 }
 
 // connect makes the client of the engine.
-func (e *Engine) connect(listener *server.MemoryListener) (err error) {
+func (e *Engine) connect() (err error) {
+	dial := func(ctx context.Context, _ string) (net.Conn, error) { return e.server.Dial(ctx) }
 	e.conn, err = grpc.NewClient("passthrough:///memory",
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(listener.Dial))
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))
 	if err == nil {
 		e.Client = client.New(e.conn)
 	}

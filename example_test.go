@@ -52,7 +52,7 @@ func runRefund(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer e.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the runs are in the store
+	defer e.Close(context.WithoutCancel(ctx))
 
 	outcome, err := e.Invoke(ctx, client.Run{Graph: "refunds", Thread: "ticket-1", Input: Refund{Order: "8841"}})
 	if err != nil {
@@ -108,7 +108,7 @@ func answerAll(ctx context.Context, address string, e *graphd.Engine) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // nothing is under way
+	defer c.Close()
 	for q, err := range c.Inbox(ctx, `graph = "refunds"`) {
 		if err != nil {
 			return err

@@ -29,9 +29,9 @@ func openShop() *graphd.Engine {
 
 func ExampleClient_Stream() {
 	ctx, e := context.Background(), openShop()
-	defer e.Close(ctx) //nolint:errcheck // an example
+	defer e.Close(ctx)
 	if err := follow(ctx, e.Client); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
 	}
 	// Output:
 	// asks "coffee?"
@@ -64,10 +64,11 @@ func follow(ctx context.Context, c *client.Client) error {
 
 func ExampleReason() {
 	ctx, e := context.Background(), openShop()
-	defer e.Close(ctx) //nolint:errcheck // an example
+	defer e.Close(ctx)
 	outcome, err := e.Invoke(ctx, client.Run{Graph: "shop", Thread: "t-1", Input: map[string]any{}})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	question := outcome.Questions[0]
 	for _, said := range []string{"yes", "no"} {

@@ -6,7 +6,7 @@ package client
 //	if errors.Is(err, client.InterruptAlreadyResolved) { … }
 //
 // docs/protocol.md says what to do about each. A newer server may have others.
-type Reason string //nolint:errname // it names a kind of error
+type Reason string
 
 // Error is the reason itself.
 func (r Reason) Error() string { return string(r) }

@@ -8,11 +8,10 @@ import (
 	"net"
 	"strconv"
 
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
 	"github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/worker"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // goChain is the graph of the worker in Go.

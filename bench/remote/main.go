@@ -84,8 +84,10 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 	}
 	defer c.close()
 	kinds := []kind{
-		{name: "10 bare calls, Python", once: c.callsOf(c.python)}, {name: "graphd, chain in Python", once: c.chainOf("chain-python"), beside: []int{0}},
-		{name: "10 bare calls, Go", once: c.callsOf(c.golang)}, {name: "graphd, chain in Go", once: c.chainOf(goChain), beside: []int{2}},
+		{name: "10 bare calls, Python", once: callsOf(c.python)},
+		{name: "graphd, chain in Python", once: c.chainOf("chain-python"), beside: []int{0}},
+		{name: "10 bare calls, Go", once: callsOf(c.golang)},
+		{name: "graphd, chain in Go", once: c.chainOf(goChain), beside: []int{2}},
 	}
 	peer, err := startScript(ctx, o.langgraph, filepath.Join(o.scripts, "langgraph_chain.py"))
 	switch {

@@ -97,7 +97,7 @@ func (c *client) close() {
 }
 
 // callsOf makes the bare calls of a process in turn.
-func (c *client) callsOf(nodes *grpc.ClientConn) func(context.Context) (time.Duration, error) {
+func callsOf(nodes *grpc.ClientConn) func(context.Context) (time.Duration, error) {
 	return func(ctx context.Context) (time.Duration, error) {
 		began := time.Now()
 		for range length {

@@ -22,7 +22,7 @@ func run(t *testing.T, product string) (*graphd.Engine, *client.Outcome) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
 	o, err := e.Invoke(t.Context(), client.Run{Graph: "orders", Thread: "t", Input: Order{Product: product}})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestTheProgramServesAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
 	address := serve(t, e)
 	w := exec.CommandContext(t.Context(), binary, "--server", address)
 	w.Cancel = func() error { return w.Process.Signal(os.Interrupt) }

@@ -2,55 +2,49 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net"
 
-	"google.golang.org/grpc/test/bufconn"
-
 	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/transport"
 )
 
 // Embedding are the options of a server that is in the process of its user. They have no flags.
 type Embedding struct {
-	// MemoryListener takes the place of --listen. nil = the server is a process of its own.
-	MemoryListener *MemoryListener
+	// InMemory takes the place of --listen: calls come over connections of Server.Dial, and of
+	// ServeBeside.
+	InMemory bool
 	// Functions and Reducers are those of graphs in this process.
 	Functions api.Functions
 	Reducers  map[string]api.Reduce
 }
 
-// pipeBytes is what each direction of a connection in memory holds until it is read.
-const pipeBytes = 1 << 20
-
-// MemoryListener takes connections that this process makes to its own server. They need no TLS, and
-// their caller is the process itself.
-type MemoryListener struct{ *bufconn.Listener }
-
-// NewMemoryListener makes a listener.
-func NewMemoryListener() *MemoryListener { return &MemoryListener{bufconn.Listen(pipeBytes)} }
-
-// Accept waits for a connection.
-func (l *MemoryListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	return ownConn{conn}, err
-}
-
-// Dial makes a connection. The address does not matter.
-func (l *MemoryListener) Dial(ctx context.Context, _ string) (net.Conn, error) {
-	return l.DialContext(ctx)
-}
-
-// ownConn is a connection of this process, see handshake.ProcessInfo.
-type ownConn struct{ net.Conn }
-
-// IsOfProcess marks it.
-func (ownConn) IsOfProcess() {}
-
 // listenGRPC begins to listen for gRPC.
 func (o *Options) listenGRPC() (net.Listener, error) {
-	if o.MemoryListener != nil {
-		return o.MemoryListener, nil
+	if o.InMemory {
+		return transport.NewMemoryListener(), nil
 	}
 	return net.Listen("tcp", o.Listen) //nolint:noctx // has no effect on listening
+}
+
+// errNotInMemory refuses a connection to a server that has none in memory.
+var errNotInMemory = errors.New("the server listens on an address: dial that")
+
+// Dial makes a connection in memory, of a server with the option InMemory.
+func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
+	l, ok := s.listener.(*transport.MemoryListener)
+	if !ok {
+		return nil, errNotInMemory
+	}
+	return l.Dial(ctx)
+}
+
+// serveListener serves what the server listens on.
+func (s *Server) serveListener() error {
+	if l, ok := s.listener.(*transport.MemoryListener); ok {
+		return s.grpc.ServeRelayed(l)
+	}
+	return s.grpc.Serve(s.listener)
 }
 
 // ServeBeside serves gRPC at a further listener, with the options of the server, until the server is

@@ -50,7 +50,7 @@ func (o *Options) findLack(at net.Addr) string {
 // encrypted and callers known. The error is an *exit.UsageError.
 func (o *Options) checkExposure(listen net.Addr) error {
 	lacking := o.findLack(listen)
-	if o.MemoryListener != nil || lacking == "" {
+	if o.InMemory || lacking == "" {
 		return nil
 	}
 	return exit.Usagef("other machines may reach --listen %s, and the server has %s", o.Listen, lacking).

@@ -406,11 +406,7 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // ends by itself.
 func (s *Server) StartServing() {
 	go func() {
-		serve := s.grpc.Serve
-		if _, isInMemory := s.listener.(*MemoryListener); isInMemory {
-			serve = s.grpc.ServeRelayed
-		}
-		if err := serve(s.listener); err != nil {
+		if err := s.serveListener(); err != nil {
 			s.serveErrors <- fmt.Errorf("serving gRPC: %w", err)
 		}
 	}()

@@ -35,7 +35,7 @@ func work(t *testing.T, address string, g *graph.Builder) {
 	go func() { ended <- w.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-ended // with a task of its own that goes on, or without
+		require.NoError(t, <-ended)
 	})
 	<-w.Ready()
 }

@@ -117,7 +117,7 @@ func TestAFileOfAnEarlierRelease(t *testing.T) {
 	defer func() { _ = packed.Close() }()
 	from, err := gzip.NewReader(packed)
 	require.NoError(t, err)
-	to, err := os.Create(path) //nolint:gosec // a file of the test
+	to, err := os.Create(path)
 	require.NoError(t, err)
 	_, err = io.Copy(to, io.LimitReader(from, 1<<30))
 	require.NoError(t, err)

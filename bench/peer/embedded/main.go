@@ -20,22 +20,13 @@ const length = 10
 func main() {
 	d := &driver{}
 	drive.Answer("graphd embedded", "github.com/graphd-dev/graphd", d.open)
-	if err := d.close(); err != nil {
-		panic(err)
-	}
 }
 
 // driver has one engine at a time: each measurement has an empty store.
 type driver struct{ engine *graphd.Engine }
 
-func (d *driver) close() error {
-	if d.engine == nil {
-		return nil
-	}
-	return d.engine.Close(context.Background())
-}
-
 func (d *driver) open(r drive.Request) (drive.One, error) {
+	ctx := context.Background() //nolint:forbidigo // the program begins here
 	store := graphd.Memory()
 	switch r.Store {
 	case "memory":
@@ -46,9 +37,11 @@ func (d *driver) open(r drive.Request) (drive.One, error) {
 	default:
 		return nil, fmt.Errorf("no store %s", r.Store)
 	}
-	_ = d.close() // its store was emptied, and it says so
+	if d.engine != nil {
+		_ = d.engine.Close(ctx) // its store was emptied, and it says so
+	}
 	var err error
-	if d.engine, err = graphd.Open(context.Background(), store, newChain(), newQuestion()); err != nil {
+	if d.engine, err = graphd.Open(ctx, store, newChain(), newQuestion()); err != nil {
 		return nil, err
 	}
 	switch r.Workload {

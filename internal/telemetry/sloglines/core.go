@@ -24,7 +24,7 @@ type core struct{ handler slog.Handler }
 
 // Enabled reports whether lines of a level are wanted.
 func (c core) Enabled(l zapcore.Level) bool {
-	return c.handler.Enabled(context.Background(), levelOf(l))
+	return c.handler.Enabled(context.Background(), levelOf(l)) //nolint:forbidigo // zap has no context
 }
 
 // With returns a core whose lines have further attributes.
@@ -47,7 +47,7 @@ func (c core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		r.AddAttrs(slog.String("logger", e.LoggerName))
 	}
 	r.AddAttrs(attributesOf(fields)...)
-	return c.handler.Handle(context.Background(), r)
+	return c.handler.Handle(context.Background(), r) //nolint:forbidigo // zap has no context
 }
 
 // Sync does nothing: handlers keep no lines back.

@@ -127,6 +127,7 @@ func refusalIn(err error, isWelcomed bool) error {
 	switch failure.Reason {
 	case client.WorkerReplaced, client.WorkerIDTaken, client.AccessDenied, client.InvalidField, client.ProtocolMismatch, client.FeatureDisabled:
 		return failure
+	default:
 	}
 	switch failure.Code {
 	case codes.Unimplemented:
