@@ -186,7 +186,9 @@ func (v *view) putRequest(r *checkpoint.Request) {
 const requestBytes = 256
 
 func (v *view) countBytes() int {
-	n := v.head.Size() + v.pending.Size() + requestBytes*len(v.requests)
+	progress := v.pending
+	progress.Interrupts = nil // they are among the others
+	n := v.head.Size() + progress.Size() + requestBytes*len(v.requests)
 	if v.run != nil {
 		n += v.run.Size()
 	}
