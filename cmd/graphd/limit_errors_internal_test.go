@@ -42,7 +42,7 @@ type limitCase struct {
 // waitingLimits are the limits that refuse nothing. Beyond them a call waits, a
 // part is left out or counted as another, or a connection ends.
 var waitingLimits = []string{
-	"max-connections", "max-connection-calls", "max-unread", "max-stream-unread", "max-recent-events", "unread-patience",
+	"max-connections", "max-connection-calls", "max-unread", "max-stream-unread", "max-recent-events", "max-recent-threads", "unread-patience",
 	"connection-age", "connection-grace", "connection-idle", "heartbeat", "stall", "reflection", "max-endpoints", "metric-names",
 	"statistics-groups",
 	"parallel-tasks", "request-patience", "store-timeout", "endpoint-idle", "graph-cache-bytes", "schema-cache-bytes", "change-wait",

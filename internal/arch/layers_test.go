@@ -272,6 +272,10 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/payload"},
 	},
 	{
+		path: "internal/runtime/views", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint"},
+	},
+	{
 		path: "internal/runtime/threads", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/query",
@@ -340,7 +344,7 @@ var layers = []layer{
 			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
 			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/holdings", "internal/runtime/ownership",
 			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions",
-			"internal/runtime/pregel", "internal/checkpoint", "internal/payload",
+			"internal/runtime/views", "internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{

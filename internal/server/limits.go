@@ -36,6 +36,7 @@ type LimitOptions struct {
 	MaxUnread        int
 	MaxStreamUnread  int
 	MaxRecentEvents  int
+	MaxRecentThreads int
 	MaxCopyBytes     int
 	MaxTaskMemoBytes int64
 	UnreadPatience   time.Duration
@@ -84,6 +85,8 @@ func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxStreamUnread, "max-stream-unread", 256<<10, "how many bytes may wait for the client of one stream")
 	f.IntVar(&o.MaxRecentEvents, "max-recent-events", 64<<20,
 		"how many bytes of new events are kept for followers; a follower that is further behind reads the store")
+	f.IntVar(&o.MaxRecentThreads, "max-recent-threads", 32<<20,
+		"how many bytes of threads at rest are kept, so that an answer to one of them reads nothing before its change")
 	f.IntVar(&o.MaxCopyBytes, "max-copy-bytes", 64<<20, "how many bytes of a thread a copy may have, all of which are held until it is stored")
 	f.Int64Var(&o.MaxTaskMemoBytes, "max-task-memo-bytes", 0,
 		"how many bytes the memos of a task may take together, 256 of each besides its texts included (default: half of --max-message)")
@@ -138,6 +141,7 @@ func (o *LimitOptions) validateOptions() error {
 		{"max-unread", o.MaxUnread, 1 << 40},
 		{"max-stream-unread", o.MaxStreamUnread, 1 << 30},
 		{"max-recent-events", o.MaxRecentEvents, 1 << 40},
+		{"max-recent-threads", o.MaxRecentThreads, 1 << 40},
 		{"max-copy-bytes", o.MaxCopyBytes, 1 << 40},
 		{"max-payload", o.MaxPayload, 1 << 30},
 		{"max-depth", o.MaxDepth, 10_000},
@@ -206,7 +210,7 @@ func (o *LimitOptions) setWorkerLimits(w *worker.Options) {
 func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.MaxLiveBytes = o.liveByteLimit(debug.SetMemoryLimit(-1))
 	r.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
-	r.RecentEventBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxCopyBytes
+	r.RecentEventBytes, r.RecentViewBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxRecentThreads, o.MaxCopyBytes
 	r.StatisticsLimit = o.StatisticsGroups
 	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }

@@ -19,6 +19,13 @@ import (
 // Viewer reads the head of a thread, with a view of its records where that costs no more.
 type Viewer interface {
 	ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (*commit.ThreadView, error)
+	WithSnapshot(snapshot *checkpoint.ThreadView) *commit.ThreadView
+}
+
+// RecentViews are views of threads as the changes of this server left them. They may be outdated.
+type RecentViews interface {
+	FindView(thread, request string) *checkpoint.ThreadView // nil = there is none
+	DropView(thread string)
 }
 
 // Owner takes threads, and drives the runs that their first changes began.
@@ -79,6 +86,7 @@ type Options struct {
 	Observer   runtime.Observer
 
 	Views     Viewer
+	Recent    RecentViews
 	Owner     Owner
 	Changer   Changer
 	Heads     Heads

@@ -24,6 +24,14 @@ import (
 // SERVER_DRAINING, those of the graph, of the capacity and of the store.
 func (a *Admitter) ResumeRun(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
 	r := &resumeCall{opts: &a.opts, req: req}
+	started, isDone, err := a.opts.tryOnRecentView(ctx, req.Thread, req.RequestID, func(recent *checkpoint.ThreadView) (*runtime.Started, error) {
+		r.recent = recent
+		defer func() { r.recent = nil }()
+		return r.tryResume(ctx, new(checkpoint.Head))
+	})
+	if isDone {
+		return started, err
+	}
 	return commit.RetryOnConflict(ctx, a.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return r.tryResume(ctx, head) })
 }
 
@@ -32,6 +40,8 @@ type resumeCall struct {
 	opts          *Options
 	req           runtime.ResumeRequest
 	isContributor bool // the caller has edited the state since the run began
+	// recent is a view that may be outdated, nil = the store is read.
+	recent *checkpoint.ThreadView
 }
 
 // tryResume makes one attempt on the newest head. commit.RetryOnConflict repeats it
@@ -88,7 +98,7 @@ func (r *resumeCall) tryResume(ctx context.Context, head *checkpoint.Head) (*run
 
 // readThread reads the head of the thread, and returns a reader for its records.
 func (r *resumeCall) readThread(ctx context.Context, head *checkpoint.Head) (*query.Reader, error) {
-	view, err := r.opts.Views.ViewThread(ctx, r.req.Thread, r.req.RequestID, head)
+	view, err := r.viewThread(ctx, head)
 	if err != nil {
 		return nil, runtime.TranslateThreadError(r.req.Thread, err)
 	}
@@ -100,6 +110,16 @@ func (r *resumeCall) readThread(ctx context.Context, head *checkpoint.Head) (*qu
 		return r.opts.Reader, nil
 	}
 	return r.opts.Reader.WithView(view), nil // later reads belong to this head
+}
+
+// viewThread returns the recent view if it is tried, or else reads the store. Errors: those of the
+// store.
+func (r *resumeCall) viewThread(ctx context.Context, head *checkpoint.Head) (*commit.ThreadView, error) {
+	if r.recent == nil {
+		return r.opts.Views.ViewThread(ctx, r.req.Thread, r.req.RequestID, head)
+	}
+	*head = r.recent.Head
+	return r.opts.Views.WithSnapshot(r.recent), nil
 }
 
 // answerInPastError refuses an answer to what was asked at an earlier checkpoint.

@@ -32,8 +32,16 @@ func (a *Admitter) StartRun(ctx context.Context, req runtime.StartRequest) (*run
 		call.req.Thread, call.req.CreateThread = threads.NewThreadID(req.Tenant, req.RequestID), true
 		call.isNewThread = req.RequestID == "" // no other run has this id
 	}
-	if st, ok, err := call.tryOptimisticCreate(ctx); ok {
-		return st, err
+	started, isDone, err := a.opts.tryOnRecentView(ctx, call.req.Thread, req.RequestID, func(recent *checkpoint.ThreadView) (*runtime.Started, error) {
+		call.recent = recent
+		defer func() { call.recent = nil }()
+		return call.tryStart(ctx, new(checkpoint.Head))
+	})
+	if !isDone {
+		started, isDone, err = call.tryOptimisticCreate(ctx)
+	}
+	if isDone {
+		return started, err
 	}
 	return commit.RetryOnConflict(ctx, a.opts.Committer, func(head *checkpoint.Head) (*runtime.Started, error) { return call.tryStart(ctx, head) })
 }
@@ -44,6 +52,8 @@ type startCall struct {
 	predictor   *createPredictor
 	req         runtime.StartRequest
 	isNewThread bool // there can't be such a thread yet
+	// recent is a view that may be outdated, nil = the store is read.
+	recent *checkpoint.ThreadView
 }
 
 // tryStart makes one attempt; ErrConflict says that the thread changed meanwhile.
@@ -119,8 +129,12 @@ func (s *startCall) dropsInterrupts(head *checkpoint.Head) bool {
 }
 
 // readHead reads the head of the thread, with a view of the thread if the store has
-// views, or drafts the head of a new thread.
+// views, or drafts the head of a new thread. It reads nothing when a recent view is tried.
 func (s *startCall) readHead(ctx context.Context, head *checkpoint.Head) (*commit.ThreadView, error) {
+	if s.recent != nil {
+		*head = s.recent.Head
+		return s.opts.Views.WithSnapshot(s.recent), nil
+	}
 	if s.isNewThread && s.req.Graph != "" {
 		s.isNewThread = false
 		*head = s.opts.Heads.NewHead(s.req.Thread)

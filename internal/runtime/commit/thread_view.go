@@ -36,7 +36,13 @@ func (s *StoreClient) ViewThread(ctx context.Context, thread, request string, he
 	}
 	s.clock.observeTime(snapshot.Head.Now)
 	*head = snapshot.Head
-	return &ThreadView{StoreClient: s, snapshot: snapshot}, nil
+	return s.WithSnapshot(snapshot), nil
+}
+
+// WithSnapshot returns the view of a snapshot that was made before. The caller must not take it for
+// what the store has now.
+func (s *StoreClient) WithSnapshot(snapshot *checkpoint.ThreadView) *ThreadView {
+	return &ThreadView{StoreClient: s, snapshot: snapshot}
 }
 
 // readHead reads the head of a thread. Errors: those of callStore.

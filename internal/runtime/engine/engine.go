@@ -32,6 +32,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/statistics"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
+	"github.com/graphd-dev/graphd/internal/runtime/views"
 )
 
 // Options tune an engine. Zero fields mean the defaults that are named.
@@ -45,6 +46,7 @@ type Options struct {
 	MaxLiveRuns      int           // live runs in this process; 10 000
 	MaxLiveBytes     int64         // bytes that they hold in states and writes; 256 MiB
 	QueueLimit       int           // runs that wait in a thread; 64
+	RecentViewBytes  int           // bytes of threads at rest that are kept for calls that go on with them; 32 MiB, negative = 0
 	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
 	MaxCopyBytes     int           // bytes of a thread that is copied; 64 MiB
 	MaxTaskMemoBytes int64         // bytes of memos that a task may record, see MaxTaskMemoBytes; 4 MiB
@@ -112,6 +114,7 @@ func (o Options) withDefaults() Options {
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.RecentEventBytes, 64<<20)
 	orInt(&o.MaxCopyBytes, 64<<20)
+	o.RecentViewBytes = cmp.Or(o.RecentViewBytes, 32<<20)
 	o.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, 4<<20)
 	orInt(&o.StoreAttempts, 3)
 	o.Limits.MaxValueBytes = cmp.Or(o.Limits.MaxValueBytes, 4<<20)
@@ -156,6 +159,7 @@ type Engine struct {
 
 	capacity   *capacity.Limiter   // of live runs
 	holdings   *holdings.Keeper    // of what tenants have in the store
+	views      *views.Cache        // of threads at rest
 	statistics *statistics.Counter // of what becomes of questions
 	readBudget *runtime.ReadBudget
 	unserved   *placement.UnservedRuns // runs that wait for workers
@@ -192,11 +196,12 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
 	e.holdings = newHoldings(e)
+	e.views = views.NewCache(max(0, opts.RecentViewBytes))
 	e.statistics = statistics.New(statistics.Options{Limit: opts.StatisticsLimit, Now: e.now})
-	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings, statistics: e.statistics}
+	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings, statistics: e.statistics, views: e.views}
 	e.committer = newCommitter(e, store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
-	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed, e.holdings.NoteRemoved)
+	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed, e.hooks.noteRemoved)
 	e.loopEnv = e.newLoopEnv(executor)
 	e.canceller = cancellation.New(cancellation.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, ReadBudget: e.readBudget, Change: e.changer.ChangeFrom, WakeScheduler: e.wakeScheduler,
@@ -221,7 +226,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		NewThread: e.owner.NewDetachedThread, ChangeFree: e.changer.ChangeFree,
 	})
 	e.admitter = admission.New(admission.Options{
-		Reader: e.reader, Committer: e.committer, Env: e.loopEnv, Schemas: schemas, Conditions: opts.Conditions, Observer: e.observer, Views: client, Owner: e.owner,
+		Reader: e.reader, Committer: e.committer, Env: e.loopEnv, Schemas: schemas, Conditions: opts.Conditions, Observer: e.observer, Views: client, Recent: e.views, Owner: e.owner,
 		Changer: e.changer, Heads: e.threads, Versions: versions, Canceller: e.canceller, Capacity: e.capacity, Holdings: e.holdings, Commands: e.editor,
 		QueueLimit: opts.QueueLimit, Now: e.now, IsLive: e.held.IsLive, WakeScheduler: e.wakeScheduler,
 	})

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 )
@@ -44,6 +45,11 @@ func DescribeLeaks(e *Engine) string {
 		return ""
 	}
 	return fmt.Sprintf("%+v", n)
+}
+
+// FindRecentView returns the recent view of a thread, nil when there is none.
+func FindRecentView(e *Engine, thread, request string) *checkpoint.ThreadView {
+	return e.views.FindView(thread, request)
 }
 
 // NopObserver observes nothing.

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 	"github.com/graphd-dev/graphd/internal/runtime/statistics"
+	"github.com/graphd-dev/graphd/internal/runtime/views"
 )
 
 // commitHooks report the outcome of a change to the parts of an engine.
@@ -24,6 +25,7 @@ type commitHooks struct {
 	capacity   *capacity.Limiter
 	holdings   *holdings.Keeper
 	statistics *statistics.Counter
+	views      *views.Cache
 	owner      *ownership.Owner // set before the first change
 }
 
@@ -31,10 +33,12 @@ type commitHooks struct {
 func (h *commitHooks) noteUnknownOutcome(thread string) {
 	h.feed.InvalidateTopic(thread)
 	h.held.MarkMaybeLeased(thread)
+	h.views.DropView(thread)
 }
 
 // noteCommitted notes that a change was made.
 func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
+	h.views.NoteChange(t, &head)
 	h.scheduler.NoteCommitted(t.Thread, t.Head.Faults)
 	if (t.Head.State != checkpoint.ThreadBusy || t.Delete) && h.unserved.CountTasks() > 0 {
 		h.unserved.RemoveRun(t.Thread)
@@ -48,6 +52,12 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	h.statistics.CountChange(t.LiveEvents, t.Interrupts)
 	h.holdings.NoteCommitted(t.Thread, len(head.Queue), t.LiveEvents)
 	h.owner.NotifyServers(&head)
+}
+
+// noteRemoved notes that a thread was removed.
+func (h *commitHooks) noteRemoved(thread string) {
+	h.views.DropView(thread)
+	h.holdings.NoteRemoved(thread)
 }
 
 // schedulerHooks do the work of other parts at the beginning of each look of the

@@ -37,9 +37,9 @@ func TestScenarios(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(joinBlocks(blocks, answers)), 0o600))
 				return
 			}
-			for name, open := range map[string]openFunc{"memory": openMemory, "sqlite": openSQLite, "expressions": openMemory} {
+			for name, open := range map[string]openFunc{"memory": openMemory, "sqlite": openSQLite, "expressions": openMemory, "sqlite, expressions": openSQLite} {
 				t.Run(name, func(t *testing.T) {
-					answers := runBlocks(t, open, name == "expressions", blocks)
+					answers := runBlocks(t, open, strings.HasSuffix(name, "expressions"), blocks)
 					for i, b := range blocks {
 						require.Equal(t, b.want, answers[i], "%s:%d: %s", file, b.line, b.command)
 					}
@@ -128,6 +128,10 @@ func runBlocks(t *testing.T, open openFunc, expressive bool, blocks []commandBlo
 			// command that comes so soon waits for it, and that shows.
 			synctest.Wait()
 			answers[i] = s.runCommand(b)
+			synctest.Wait()
+			for thread := range s.shownUpTo {
+				requireRecentView(t, s.engine, store, thread)
+			}
 		}
 	})
 	return answers

@@ -1,0 +1,91 @@
+// Package views keeps views of threads at rest in memory, so that a call that goes on with one
+// reads nothing before its change.
+//
+// A view shows the thread as the changes of this server left it. Another server may have changed
+// the thread since, so a view never refuses a call and answers none: it is good for an attempt at
+// a change, which the store makes at the revision of the view only.
+package views
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+)
+
+// Cache keeps the views that were used last. It has views of threads that were created here: of
+// these it knows all records.
+type Cache struct {
+	maxBytes int
+
+	mu     sync.Mutex
+	bytes  int
+	views  map[string]*list.Element // by thread; each has a *view
+	recent *list.List               // the front was used last
+}
+
+// NewCache makes a cache for so many bytes of views, 0 = none.
+func NewCache(maxBytes int) *Cache {
+	return &Cache{maxBytes: maxBytes, views: make(map[string]*list.Element), recent: list.New()}
+}
+
+// FindView returns the view of a thread, nil when there is none. It shows whether the thread has a
+// request. Views share their records: the caller must not change them.
+func (c *Cache) FindView(thread, request string) *checkpoint.ThreadView {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.views[thread]
+	if e == nil {
+		return nil
+	}
+	c.recent.MoveToFront(e)
+	v := e.Value.(*view) //nolint:errcheck,forcetypeassert // it has nothing else
+	return v.snapshotFor(request)
+}
+
+// NoteChange takes over a change that the store has accepted, and the head that it left.
+func (c *Cache) NoteChange(t *commit.Tx, head *checkpoint.Head) {
+	if c.maxBytes == 0 {
+		return
+	}
+	isAtRest := head.Owner == "" && head.State != checkpoint.ThreadBusy && !t.Delete
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var old *view
+	if e := c.views[t.Thread]; e != nil {
+		old = e.Value.(*view) //nolint:errcheck,forcetypeassert // it has nothing else
+		c.remove(e)
+	}
+	if !isAtRest {
+		return
+	}
+	if next := old.applyChange(t, head); next != nil && next.bytes <= c.maxBytes/16 {
+		c.add(next)
+	}
+}
+
+// DropView forgets the view of a thread.
+func (c *Cache) DropView(thread string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.views[thread]; e != nil {
+		c.remove(e)
+	}
+}
+
+// add adds a view, and removes those that were not used for longest until all have room. The caller
+// holds the mutex.
+func (c *Cache) add(v *view) {
+	c.views[v.head.Thread] = c.recent.PushFront(v)
+	for c.bytes += v.bytes; c.bytes > c.maxBytes; {
+		c.remove(c.recent.Back())
+	}
+}
+
+// remove removes a view. The caller holds the mutex.
+func (c *Cache) remove(e *list.Element) {
+	v := c.recent.Remove(e).(*view) //nolint:errcheck,forcetypeassert // it has nothing else
+	delete(c.views, v.head.Thread)
+	c.bytes -= v.bytes
+}
