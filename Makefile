@@ -82,7 +82,7 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: check
-check: lint generate-check test ## What must pass before a push: lint, generate-check, test
+check: lint generate-check api-check test ## What must pass before a push: lint, generate-check, api-check, test
 
 .PHONY: hook
 hook: ## Have git run make check before each push of this clone (remove the hook pre-push to end that)
@@ -332,6 +332,14 @@ breaking: $(BUF) ## Fail if proto/ breaks clients of the committed baseline
 .PHONY: baseline
 baseline: $(BUF) ## Make today's proto/ the baseline; only for a release
 	$(BUF) build proto --exclude-source-info --output $(BASELINE)
+
+.PHONY: api-check
+api-check: ## Fail if the packages of Go programs break programs for the committed baseline in api/
+	tools/api check
+
+.PHONY: api-baseline
+api-baseline: ## Make today's packages of Go programs the baseline; only for a release
+	tools/api write
 
 .PHONY: demo
 demo: ## Run the refund review with an answer given beforehand (ANSWER=JSON)

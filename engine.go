@@ -150,9 +150,17 @@ func (e *Engine) putGraphs(ctx context.Context, graphs []*graph.Graph) error {
 // ErrClosed refuses to serve an engine that was closed.
 var ErrClosed = errors.New("the engine is closed")
 
-// ExposureError refuses an address that other machines reach, for an engine without TLS or without a
-// way to know who calls.
-type ExposureError = server.ExposureError
+// ExposureError refuses an address that other machines reach, for an engine that lacks protection.
+type ExposureError struct {
+	Address string
+	Lacking string // like "no TLS"
+}
+
+// Error says what would be right.
+func (e *ExposureError) Error() string {
+	return "graphd: other machines may reach " + e.Address + ", and the engine has " + e.Lacking + ": open it with --tls-cert and --tls-key, " +
+		"and --api-keys, --token-issuers or --certificate-rules; or listen at 127.0.0.1; or open it with --insecure where a network keeps others out"
+}
 
 // Serve serves the engine to other processes by gRPC, as graphd serve does: clients, workers, and the
 // command line. It takes connections from a listener until the engine is closed, returns nil then, and
@@ -162,6 +170,9 @@ type ExposureError = server.ExposureError
 //	listener, err := net.Listen("tcp", "127.0.0.1:7700")
 //	go func() { failed <- e.Serve(listener) }()
 func (e *Engine) Serve(listener net.Listener) error {
+	if lacking := e.server.FindLack(listener.Addr()); lacking != "" {
+		return errors.Join(&ExposureError{Address: listener.Addr().String(), Lacking: lacking}, listener.Close())
+	}
 	err := e.server.ServeBeside(listener)
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return ErrClosed

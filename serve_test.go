@@ -2,6 +2,7 @@ package graphd_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -97,7 +98,7 @@ func TestServeRefusesOtherMachinesWithoutProtection(t *testing.T) {
 	e := open(t, graphd.Options{})
 	l := listen(t, ":0")
 	err := e.Serve(l)
-	refused, ok := err.(*graphd.ExposureError) //nolint:errorlint // it is this very error
+	refused, ok := errors.AsType[*graphd.ExposureError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, "neither TLS nor a way to know who calls", refused.Lacking)
 	require.ErrorContains(t, err, "listen at 127.0.0.1")

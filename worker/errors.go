@@ -54,10 +54,21 @@ func newGraphError(g *graphdv1.GraphRegistration) *GraphError {
 }
 
 // UnfinishedError says that a worker has left before its tasks had ended.
-type UnfinishedError = session.UnfinishedError
+type UnfinishedError struct {
+	// Tasks is how many had not: other workers run them again.
+	Tasks int
+}
+
+// Error has the number.
+func (e *UnfinishedError) Error() string {
+	return fmt.Sprintf("the worker has left before %d of its tasks had ended; other workers run them again", e.Tasks)
+}
 
 // StoppedError is the cause with which the context of a node ends that the server has stopped.
-type StoppedError = session.StoppedError
+type StoppedError struct{ Reason string }
+
+// Error has the reason.
+func (e *StoppedError) Error() string { return "the server has stopped the task: " + e.Reason }
 
 // ErrHasRun refuses a second call of [Worker.Run].
 var ErrHasRun = errors.New("the worker has run before: make a new one")

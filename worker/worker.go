@@ -137,6 +137,8 @@ func newWorker(conn *session.Connection, o Options) (*Worker, error) {
 	w.session = session.New(conn, session.Options{
 		WorkerID: "go-" + rand.Text(), Manifest: served.manifest(&o), Labels: o.Labels, Slots: o.Slots, DrainTimeout: o.DrainTimeout,
 		Find: served.find, Welcomed: w.takeWelcome, Log: o.Log,
+		Unfinished: func(tasks int) error { return &UnfinishedError{Tasks: tasks} },
+		Stopped:    func(reason string) error { return &StoppedError{Reason: reason} },
 	})
 	return w, nil
 }

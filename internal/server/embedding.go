@@ -47,13 +47,10 @@ func (s *Server) serveListener() error {
 	return s.grpc.Serve(s.listener)
 }
 
+// FindLack returns what the server lacks to serve an address that other machines reach, like "no TLS";
+// "" = nothing.
+func (s *Server) FindLack(at net.Addr) string { return s.findLack(at) }
+
 // ServeBeside serves gRPC at a further listener, with the options of the server, until the server is
-// drained: nil then. It closes the listener. The error is an *ExposureError, or that of the
-// listener.
-func (s *Server) ServeBeside(l net.Listener) error {
-	if lacking := s.findLack(l.Addr()); lacking != "" {
-		_ = l.Close() // it is not used
-		return &ExposureError{Address: l.Addr().String(), Lacking: lacking}
-	}
-	return s.grpc.Serve(l)
-}
+// drained: nil then. It closes the listener.
+func (s *Server) ServeBeside(l net.Listener) error { return s.grpc.Serve(l) }

@@ -58,19 +58,6 @@ func (o *Options) checkExposure(listen net.Addr) error {
 			"or --listen 127.0.0.1:7700; or --insecure where a network keeps others out")
 }
 
-// ExposureError refuses to serve an address that other machines reach, by a server that lacks
-// protection.
-type ExposureError struct {
-	Address string
-	Lacking string // like "no TLS"
-}
-
-// Error says what would be right.
-func (e *ExposureError) Error() string {
-	return "other machines may reach " + e.Address + ", and the engine has " + e.Lacking + ": open it with --tls-cert and --tls-key, " +
-		"and --api-keys, --token-issuers or --certificate-rules; or listen at 127.0.0.1; or open it with --insecure where a network keeps others out"
-}
-
 // checkHTTPExposure refuses an address that other machines reach in plain text, or without a way to
 // know who calls.
 func (o *Options) checkHTTPExposure(at net.Addr) error {

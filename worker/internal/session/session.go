@@ -5,7 +5,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -31,7 +30,11 @@ type Options struct {
 	Find func(*graphdv1.TaskAssignment) (task.Code, bool)
 	// Welcomed sees each welcome. The error ends the session.
 	Welcomed func(*graphdv1.Welcome) error
-	Log      *slog.Logger // nil = nothing is logged
+	// Unfinished makes the error of a worker that leaves before some tasks have ended, Stopped the cause
+	// of a task that the server stops for a reason.
+	Unfinished func(tasks int) error
+	Stopped    func(reason string) error
+	Log        *slog.Logger // nil = nothing is logged
 }
 
 // ErrLeaving is the cause with which the contexts of tasks end when a worker leaves.
@@ -39,17 +42,6 @@ var ErrLeaving = errors.New("the worker leaves")
 
 // ErrLost is the error of a task that another worker has.
 var ErrLost = errors.New("the task was given to another worker")
-
-// UnfinishedError says that a worker has left before its tasks had ended.
-type UnfinishedError struct {
-	// Tasks is how many had not: other workers run them again.
-	Tasks int
-}
-
-// Error has the number.
-func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("the worker has left before %d of its tasks had ended; other workers run them again", e.Tasks)
-}
 
 // Session serves tasks of a server.
 type Session struct {
@@ -123,7 +115,7 @@ func (s *Session) drain() error {
 		return nil
 	}
 	s.mu.Lock()
-	unfinished := &UnfinishedError{Tasks: len(s.attempts)}
+	unfinished := s.o.Unfinished(len(s.attempts))
 	for _, a := range s.attempts {
 		a.isReleased = true
 		a.stop(ErrLeaving)

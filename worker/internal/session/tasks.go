@@ -127,15 +127,9 @@ func (s *Session) loseLease(token []byte) {
 func (s *Session) stopTask(c *graphdv1.CancelTask) {
 	if a := s.attempts[string(c.GetLeaseToken())]; a != nil {
 		a.isStopped = true
-		a.stop(&StoppedError{Reason: c.GetReason()})
+		a.stop(s.o.Stopped(c.GetReason()))
 	}
 }
-
-// StoppedError is the cause with which the context of a task ends that the server has stopped.
-type StoppedError struct{ Reason string }
-
-// Error has the reason.
-func (e *StoppedError) Error() string { return "the server has stopped the task: " + e.Reason }
 
 // deliverResult hands over a result, however long that takes. It returns the next task if the answer
 // has one.
