@@ -8,8 +8,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
-// metricsHeaderTimeout bounds how long the head of a request for metrics may take.
-const metricsHeaderTimeout = 5 * time.Second
+// Bounds of a request for metrics. An answer may take as long as a profile that the operator asks for.
+const (
+	metricsHeaderTimeout = 5 * time.Second
+	metricsReadTimeout   = 10 * time.Second
+	metricsWriteTimeout  = 10 * time.Minute
+	metricsIdleTimeout   = 2 * time.Minute
+	maxMetricsHeader     = 16 << 10
+)
 
 // listenMetrics begins to listen for those who ask for metrics or for health, if there is an
 // address. The error is an *exit.HintError.
@@ -26,7 +32,10 @@ func (s *Server) listenMetrics(o Options, metrics *telemetry.Metrics) (err error
 	if o.Profiles {
 		registerProfiles(routes)
 	}
-	s.metrics.setServer(&http.Server{Handler: routes, ReadHeaderTimeout: metricsHeaderTimeout})
+	s.metrics.setServer(&http.Server{
+		Handler: routes, ReadHeaderTimeout: metricsHeaderTimeout, ReadTimeout: metricsReadTimeout, WriteTimeout: metricsWriteTimeout,
+		IdleTimeout: metricsIdleTimeout, MaxHeaderBytes: maxMetricsHeader,
+	})
 	return nil
 }
 

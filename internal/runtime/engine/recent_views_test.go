@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
@@ -193,4 +195,53 @@ func TestAnAnswerSoonAfterItsQuestionReadsNothing(t *testing.T) {
 	require.Equal(t, [2]int64{0, 0}, store.takeCounts())
 	require.JSONEq(t, `{"log":["yes","yes"],"n":2}`, f.stateValues("t"))
 	require.True(t, requireRecentView(t, f.engine, store, "t"))
+}
+
+// TestAViewHasAllOfAQuestionThatManyTouch compares the view with the store after each thing that
+// people do to a question.
+func TestAViewHasAllOfAQuestionThatManyTouch(t *testing.T) {
+	conditions, err := expr.NewConditions(expr.Options{})
+	require.NoError(t, err)
+	policy := &approval.Policy{Users: []string{"ana", "ben", "cem"}, Approvals: 2, Vetoes: 2, Agree: "answer == 'yes'", NotRequester: true, Delegable: true}
+	ask := func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askPeople(`"?"`, policy)) }
+	store := openSQLite(t)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	f := newFixtureOn(t, store, engine.Options{Conditions: conditions, KnowsCallers: true}, map[string]nodeFunc{"first": ask, "second": ask}, askingSpec())
+	f.beginAndWait(runtime.StartRequest{
+		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: `{"log":[]}`}, By: runtime.Actor{Name: "eva", How: "key"},
+		RequestID: "start", Digest: "start",
+	})
+	c := &recentViewsCase{fixture: f}
+	ana, ben, cem := runtime.Actor{Name: "ana", How: "key", Method: "m"}, runtime.Actor{Name: "ben"}, runtime.Actor{Name: "cem"}
+	vote := func(by runtime.Actor, value payload.JSON) func(q runtime.Question) error {
+		return func(q runtime.Question) error {
+			_, err := f.engine.Resume(t.Context(), runtime.ResumeRequest{
+				Thread: "t", By: by, Responses: []runtime.Response{{Interrupt: q.Interrupt, Value: value, Note: "why"}},
+			})
+			return err
+		}
+	}
+	for _, do := range []func(q runtime.Question) error{
+		func(q runtime.Question) error {
+			_, err := f.engine.ClaimInterrupt(t.Context(), runtime.ClaimRequest{Question: q, By: ana})
+			return err
+		},
+		func(q runtime.Question) error {
+			_, err := f.engine.CommentInterrupt(t.Context(), runtime.CommentRequest{Question: q, Text: "hm", By: ben})
+			return err
+		},
+		vote(ana, `"yes"`),
+		func(q runtime.Question) error {
+			_, err := f.engine.DelegateInterrupt(t.Context(), runtime.DelegateRequest{Question: q, To: "dora", By: cem})
+			return err
+		},
+		vote(ben, `"no"`),
+		vote(runtime.Actor{Name: "dora"}, `"yes"`),
+		vote(cem, `"yes"`), // of the second question
+		vote(ana, `"yes"`),
+	} {
+		require.NoError(t, do(runtime.Question{Thread: "t", Interrupt: c.openQuestion()}))
+		require.True(t, requireRecentView(t, f.engine, store, "t"))
+	}
+	require.JSONEq(t, `{"log":["yes","yes"],"n":2}`, f.stateValues("t"))
 }

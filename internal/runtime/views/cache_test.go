@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/graphd-dev/graphd/internal/approval"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/redact"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/views"
 )
@@ -88,7 +88,11 @@ func TestOnlyThreadsOfWhichAllIsKnownHaveAView(t *testing.T) {
 		"its checkpoint is not in it": func(t *commit.Tx) { t.Head.Checkpoint = "elsewhere" },
 		"its run is not in it":        func(t *commit.Tx) { t.Head.Run = "elsewhere" },
 		"a task is changed":           func(t *commit.Tx) { t.Tasks = []checkpoint.Task{{ID: "a", Checkpoint: "1"}} },
-		"a question has a policy":     func(t *commit.Tx) { t.Interrupts = []checkpoint.Interrupt{{ID: "p", Policy: new(approval.Policy)}} },
+		"a question has secret parts": func(t *commit.Tx) {
+			var parts redact.Builder
+			parts.Add("/pin", "1234")
+			t.Interrupts = []checkpoint.Interrupt{{ID: "p", Hidden: checkpoint.Hidden{Value: parts.Parts()}}}
+		},
 		"it is large": func(t *commit.Tx) {
 			t.Interrupts = []checkpoint.Interrupt{{ID: "p", Value: payload.JSON(strings.Repeat("x", 64<<10))}}
 		},
