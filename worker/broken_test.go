@@ -71,6 +71,7 @@ func (s *server) wait(t *testing.T, thread string) *client.Outcome {
 func shortBeats() []string { return []string{"--worker-beat", "1s", "--worker-lease", "4s"} }
 
 func TestATaskGoesOnWhenItsServerIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := startServerOn(t, "sqlite:"+filepath.Join(t.TempDir(), "app.db"), "--listen", process.FreeAddress(t),
 		"--worker-beat", "300ms", "--worker-lease", "1m", "--lease", "1s")
 	g := newGate("worker")
@@ -90,6 +91,7 @@ func TestATaskGoesOnWhenItsServerIsReplaced(t *testing.T) {
 }
 
 func TestATaskGoesOnWhenItsStreamBreaks(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "--worker-beat", "300ms", "--worker-lease", "1m")
 	for name, breakIt := range map[string]func(*network.Proxy){
 		"cut":    func(p *network.Proxy) { p.Cut() },
@@ -112,6 +114,7 @@ func TestATaskGoesOnWhenItsStreamBreaks(t *testing.T) {
 }
 
 func TestALostTaskHasNoEffect(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, shortBeats()...)
 	p := network.NewProxy(t, s.Address)
 	slow, fast := newGate("slow"), newGate("fast")
@@ -131,6 +134,7 @@ func TestALostTaskHasNoEffect(t *testing.T) {
 }
 
 func TestALateResultIsRefused(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, shortBeats()...)
 	p := network.NewProxy(t, s.Address)
 	begun, open := make(chan struct{}, 1), make(chan struct{})
@@ -199,6 +203,7 @@ func TestAStoppedTask(t *testing.T) {
 
 // Each node cuts the connections of its worker at one of the moments that matter.
 func TestManyTasksOverBreakingConnections(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "--worker-beat", "300ms", "--worker-lease", "1m")
 	p := network.NewProxy(t, s.Address)
 	const runs = 40

@@ -68,6 +68,7 @@ func TestDyingWorker(t *testing.T) {
 }
 
 func TestAnotherWorkerGoesOnForADeadOne(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, shortBeats()...)
 	folder := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDyingWorker$")

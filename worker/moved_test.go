@@ -12,9 +12,11 @@ import (
 
 // A task stays with its worker when another server on the same store takes up its run.
 func TestATaskFollowsItsRunToAnotherServer(t *testing.T) {
+	t.Parallel()
 	store := redistest.Start(t, "--appendfsync", "no").URL("")
 	for name, end := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "drained": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			flags := []string{"--lease", "2s", "--worker-beat", "300ms", "--worker-lease", "1m", "--drain-timeout", "2s"}
 			first, second := startServerOn(t, store, flags...), startServerOn(t, store, flags...)
 			p := network.NewProxy(t, first.Address)

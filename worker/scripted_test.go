@@ -188,6 +188,7 @@ func TestAnOldServerIsRefused(t *testing.T) {
 }
 
 func TestAResultIsHandedOverUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
 	results := make(chan *graphdv1.CompleteTaskRequest, 100)
 	failures := []error{
 		status.Error(codes.Unavailable, "away"), reasonError(codes.DeadlineExceeded, "WAIT_TIMEOUT"), status.Error(codes.Unauthenticated, "an old token"),

@@ -285,6 +285,7 @@ func TestFailuresRetriesAndHandlers(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	causes := make(chan error, 10)
 	waits := func(ctx context.Context, _ graph.State) (any, error) {

@@ -23,9 +23,10 @@ type program struct {
 	url  string
 }
 
-func start(t *testing.T, binary, file string) *program {
+func start(t *testing.T, file string) *program {
 	t.Helper()
-	p := &program{t: t, file: file, cmd: exec.Command(binary, "--db", file, "--listen", "127.0.0.1:0")}
+	p := &program{t: t, file: file, cmd: exec.Command(os.Args[0], "--db", file, "--listen", "127.0.0.1:0")}
+	p.cmd.Env = append(os.Environ(), programVariable+"=yes")
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -77,26 +78,28 @@ func (p *program) send(session, text string) (int, reply) {
 	return response.StatusCode, r
 }
 
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "handler-go")
-	if said, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+// programVariable makes the test the program itself: it need not be built a second time.
+const programVariable = "HANDLER_GO_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(programVariable) != "" {
+		main()
+		return
 	}
-	return binary
+	os.Exit(m.Run())
 }
 
 // The question of an order survives a kill, and so does the answer: each message meets a new
 // process.
 func TestOrdersSurviveKills(t *testing.T) {
-	binary, file := build(t), filepath.Join(t.TempDir(), "orders.db")
+	file := filepath.Join(t.TempDir(), "orders.db")
 	for _, step := range []struct{ text, want, status string }{
 		{"a lamp", "Pay 49.90 EUR for a lamp?", toBePaid},
 		{"I confirm", "a lamp is paid, receipt ", paid},
 		{"a sofa", "Pay 49.90 EUR for a sofa?", toBePaid},
 		{"no", "The order of a sofa is cancelled.", cancelled},
 	} {
-		p := start(t, binary, file)
+		p := start(t, file)
 		code, got := p.send("ana", step.text)
 		if code != http.StatusOK || !strings.Contains(got.Text, step.want) || got.Status != step.status {
 			t.Fatalf("%q: %d %+v", step.text, code, got)
@@ -107,7 +110,7 @@ func TestOrdersSurviveKills(t *testing.T) {
 
 // Of many answers at once one wins, and the order is paid or cancelled once.
 func TestOneAnswerWins(t *testing.T) {
-	p := start(t, build(t), filepath.Join(t.TempDir(), "orders.db"))
+	p := start(t, filepath.Join(t.TempDir(), "orders.db"))
 	p.send("ben", "a chair")
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -127,7 +130,7 @@ func TestOneAnswerWins(t *testing.T) {
 }
 
 func TestWrongMessages(t *testing.T) {
-	p := start(t, build(t), filepath.Join(t.TempDir(), "orders.db"))
+	p := start(t, filepath.Join(t.TempDir(), "orders.db"))
 	if code, got := p.send("", "a chair"); code != http.StatusBadRequest || !strings.Contains(got.Text, "want") {
 		t.Fatalf("%d %+v", code, got)
 	}
