@@ -54,6 +54,8 @@ type Signal struct {
 	Thread string
 	Kind   SignalKind
 	Owner  string // of SignalWake
+	// Missing is how many events SignalGap reports, 0 = that is not known.
+	Missing uint64
 	// Events of SignalEvents are all durable or all ephemeral, never empty, and
 	// belong to the receiver.
 	Events []Event

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
 )
 
 // Kinds of emissions that relate the next emissions of an executor to the earlier
@@ -31,8 +32,22 @@ type FollowRequest struct {
 }
 
 // EventGap reports to a follower that ephemeral events were dropped because it
-// was slow. It is never stored.
+// was slow. Its value is how many, "" = that is not known. It is never stored.
 const EventGap checkpoint.EventKind = "gap"
+
+// GapValue returns the value of an EventGap for so many missing events, 0 = not known.
+func GapValue(missing uint64) payload.JSON {
+	if missing == 0 {
+		return ""
+	}
+	return payload.JSON(strconv.FormatUint(missing, 10))
+}
+
+// MissingEvents returns how many events are missing by an EventGap, 0 = that is not known.
+func MissingEvents(gap *checkpoint.Event) uint64 {
+	n, _ := strconv.ParseUint(string(gap.Value), 10, 64) // not known
+	return n
+}
 
 // EventDeleted reports to followers that their thread was deleted. It is never
 // stored.

@@ -192,3 +192,34 @@ func TestWithoutPubSubPermission(t *testing.T) {
 		})
 	}
 }
+
+// TestAGapSaysHowManyEventsAreMissing publishes faster than events are sent: what arrives and what
+// gaps report is everything.
+func TestAGapSaysHowManyEventsAreMissing(t *testing.T) {
+	p := newPair(t, redistest.Start(t).URL(""))
+	p.requireDelivery()
+	publish := func(name string) {
+		p.publisher.PublishEphemeral("t", checkpoint.Event{Seq: 2 * p.supersteps, Kind: checkpoint.EventCustom, Name: name, Value: "1"})
+	}
+	readUntil := func(last string) (arrived, missing int) {
+		for {
+			s := <-p.signals
+			missing += int(s.Missing)
+			for _, e := range s.Events {
+				if e.Name == last {
+					return arrived, missing
+				}
+				arrived++
+			}
+		}
+	}
+	publish("first")
+	readUntil("first")
+	for range 20_000 {
+		publish("many")
+	}
+	publish("last")
+	arrived, missing := readUntil("last")
+	require.Equal(t, 20_000, arrived+missing, "%d arrived", arrived)
+	require.NotZero(t, missing)
+}

@@ -21,13 +21,15 @@ type Follower struct {
 	after          uint64 // newest durable event handed out
 	afterMark      uint32 // of that event, 0 = unknown
 	pos            uint64 // next position in the topic's ring
+	passedCount    uint64 // ephemeral events of the topic before pos
 	joinedAt       uint64 // position in the ring when it came
+	joinedCount    uint64 // ephemeral events of the topic before it came
 	isPositioned   bool   // pos is the position of after
 	generation     uint64 // of the topic's, those that were looked into
 	mustReadStore  bool   // read the store, even if the ring has the events
 	isEnded        bool   // the thread is gone
-	isGapReported  bool   // the newest ephemeral event reported a gap
 	previousPos    uint64 // pos before the last look into the ring; guarded by the topic's mu
+	previousCount  uint64 // passedCount at previousPos
 	isAtEnd        bool   // it has passed the whole ring; guarded by the topic's mu
 	isFromStore    bool   // the newest events came from the store
 	batchSize      int    // number of events that the next read of the store asks for
@@ -141,7 +143,7 @@ func (f *Follower) Rewind(after uint64, mark uint32) {
 	f.topic.rewindFollower(f)
 	f.isPositioned = false
 	f.mustReadStore = f.isFromStore
-	f.isEnded, f.isGapReported = false, false
+	f.isEnded = false
 }
 
 // Next returns at least one event, and waits for it if necessary. The errors
@@ -187,12 +189,12 @@ func (f *Follower) readRing() (events []checkpoint.Event, behind bool) {
 	t := f.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f.previousPos, f.isFromStore = f.pos, false
+	f.previousPos, f.previousCount, f.isFromStore = f.pos, f.passedCount, false
 	if f.pos < t.firstPos {
-		lost := f.pos < t.droppedPos
-		f.pos = t.firstPos
-		if lost {
-			return []checkpoint.Event{{Kind: runtime.EventGap, Seq: f.after, Ephemeral: true}}, false
+		isLost, seen := f.pos < t.droppedPos, max(f.passedCount, f.joinedCount)
+		f.pos, f.passedCount = t.firstPos, t.droppedCount
+		if isLost {
+			return f.newGap(t.droppedCount - min(seen, t.droppedCount)), false
 		}
 	}
 	if f.generation != t.generation && !t.isDeleted {
@@ -204,40 +206,56 @@ func (f *Follower) readRing() (events []checkpoint.Event, behind bool) {
 	}
 	if !f.isPositioned {
 		f.pos, f.isPositioned = min(f.pos, f.findPosition()), true
+		f.passedCount = t.countBefore(f.pos)
 	}
+	late, isAnyLate := uint64(0), false
 	for at := int(f.pos - t.firstPos); at < len(t.ring); at++ {
+		batch := t.ring[at]
+		isLate := f.isLate(&batch[0])
+		if isAnyLate && !isLate {
+			return f.newGap(late), false
+		}
 		f.pos++
-		if f.pos <= f.joinedAt && t.ring[at][0].Ephemeral {
-			continue // from before it came
+		f.passedCount += countEphemeral(batch)
+		switch {
+		case f.pos <= f.joinedAt && batch[0].Ephemeral: // from before it came
+		case isLate:
+			late, isAnyLate = late+countEphemeral(batch), true
+		default:
+			if batch := f.skipSeen(batch); len(batch) > 0 {
+				return batch, false
+			}
 		}
-		if batch := f.skipSeen(t.ring[at]); len(batch) > 0 {
-			return batch, false
-		}
+	}
+	if isAnyLate {
+		return f.newGap(late), false
 	}
 	t.markCaughtUp(f)
 	return nil, false
+}
+
+// isLate reports whether an event of the ring is an ephemeral one from before the durable events that
+// were handed out: too late to be in order.
+func (f *Follower) isLate(e *checkpoint.Event) bool {
+	return e.Ephemeral && e.Seq < f.after && e.Kind != runtime.EventDeleted
 }
 
 // skipSeen returns the part of a batch that was not handed out before.
 func (f *Follower) skipSeen(batch []checkpoint.Event) []checkpoint.Event {
 	if e := &batch[0]; e.Ephemeral {
 		f.isEnded = e.Kind == runtime.EventDeleted
-		if e.Seq >= f.after || f.isEnded {
-			f.isGapReported = e.Kind == runtime.EventGap
-			return batch
-		}
-		// Older than the events of the store: too late to be in order.
-		if f.isGapReported {
-			return nil
-		}
-		f.isGapReported = true
-		return []checkpoint.Event{{Kind: runtime.EventGap, Seq: f.after, Ephemeral: true}}
+		return batch
 	}
 	for len(batch) > 0 && batch[0].Seq <= f.after {
 		batch = batch[1:]
 	}
 	f.advanceCursor(batch)
 	return batch
+}
+
+// newGap reports that ephemeral events are missing; 0 = it is not known how many.
+func (f *Follower) newGap(missing uint64) []checkpoint.Event {
+	return []checkpoint.Event{{Kind: runtime.EventGap, Seq: f.after, Ephemeral: true, Value: runtime.GapValue(missing)}}
 }
 
 // advanceCursor moves the cursor to the newest durable event of some events.

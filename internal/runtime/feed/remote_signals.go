@@ -44,7 +44,7 @@ func (f *Feed) dispatchSignal(s checkpoint.Signal) {
 			t.publishRemoteEphemeral(event)
 		}
 	case checkpoint.SignalGap:
-		t.publishRemoteEphemeral(checkpoint.Event{Kind: runtime.EventGap, Time: f.opts.Now()})
+		t.publishRemoteEphemeral(checkpoint.Event{Kind: runtime.EventGap, Time: f.opts.Now(), Value: runtime.GapValue(s.Missing)})
 	case checkpoint.SignalWake: // the engine's
 	}
 }

@@ -45,6 +45,7 @@ type Topic struct {
 	isDeleted       bool                    // the thread was deleted; the last batch has EventDeleted
 	generation      uint64                  // counts the changes that the store may have accepted without a publication
 	droppedPos      uint64                  // position of the newest ephemeral event that was dropped, plus 1
+	droppedCount    uint64                  // ephemeral events before firstPos, ever
 	isConnected     bool                    // this process receives signals of the others
 	driverCount     int                     // sessions of this process on the thread
 	stoppedRun      *runtime.StoppedRun     // the last run that stopped here; nil = unknown
@@ -205,7 +206,7 @@ func (t *Topic) dropPassed() {
 func (t *Topic) rewindFollower(f *Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f.pos = f.previousPos
+	f.pos, f.passedCount = f.previousPos, f.previousCount
 	if f.isAtEnd {
 		f.isAtEnd = false
 		t.caughtUpCount--
@@ -243,10 +244,32 @@ func (t *Topic) dropBatches(n int) {
 		} else {
 			t.droppedPos = t.firstPos + uint64(i) + 1
 		}
+		t.droppedCount += countEphemeral(batch)
 		t.ring[i] = nil
 	}
 	t.firstPos += uint64(n)
 	t.ring = t.ring[n:]
+}
+
+// countEphemeral returns how many ephemeral events a batch has, or stands for.
+func countEphemeral(batch []checkpoint.Event) uint64 {
+	switch e := &batch[0]; {
+	case !e.Ephemeral || e.Kind == runtime.EventDeleted:
+		return 0
+	case e.Kind == runtime.EventGap:
+		return runtime.MissingEvents(e)
+	}
+	return uint64(len(batch))
+}
+
+// countBefore returns how many ephemeral events there were before a position in the ring, ever. The
+// caller holds mu.
+func (t *Topic) countBefore(pos uint64) uint64 {
+	n := t.droppedCount
+	for _, batch := range t.ring[:pos-t.firstPos] {
+		n += countEphemeral(batch)
+	}
+	return n
 }
 
 // AddDriver records a session that drives the thread here.
@@ -284,6 +307,8 @@ func (t *Topic) addFollower(f *Follower) {
 	t.followers[f] = struct{}{}
 	f.joinedAt = t.firstPos + uint64(len(t.ring))
 	f.pos = f.joinedAt
+	f.joinedCount = t.countBefore(f.pos)
+	f.passedCount = f.joinedCount
 	if f.wantsValues {
 		t.valuesFollowers++
 	}

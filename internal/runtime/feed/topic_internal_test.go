@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 const eventHubLimit = 64 << 20
@@ -108,4 +109,71 @@ func TestTokensPassManyFullTopics(t *testing.T) {
 		}
 		require.LessOrEqual(t, h.bytes.Load(), int64(eventHubLimit))
 	}
+}
+
+// readAll reads what a follower finds in the ring: how many tokens it gets, and how many its
+// gaps say are missing.
+func readAll(t *testing.T, f *Follower) (tokens, missing uint64) {
+	t.Helper()
+	for {
+		events, behind := f.readRing()
+		require.False(t, behind)
+		if len(events) == 0 {
+			return tokens, missing
+		}
+		for i := range events {
+			switch events[i].Kind {
+			case runtime.EventGap:
+				n := runtime.MissingEvents(&events[i])
+				require.NotZero(t, n)
+				missing += n
+			case checkpoint.EventMessage:
+				tokens++
+			default: // durable
+			}
+		}
+	}
+}
+
+func TestAGapSaysHowManyTokensAreMissing(t *testing.T) {
+	h := newEventHub(eventHubLimit)
+	topic, quick := joinTopic(h, "t")
+	publish := func(n int) {
+		for range n {
+			topic.publishEphemeral(newToken("x"), nil)
+		}
+	}
+	topic.PublishEvents(newLargeEvents(1, 10))
+	publish(100)
+	readAll(t, quick)
+	_, slow := joinTopic(h, "t")
+	slow.after = 1
+	publish(ringSize + 1000)
+	topic.PublishEvents(newLargeEvents(2, 10))
+	publish(20)
+	slow.after = 2 // as the store has it
+	tokens, missing := readAll(t, slow)
+	require.EqualValues(t, ringSize+1020, tokens+missing, "none of before it came")
+	require.EqualValues(t, 20, tokens)
+
+	publish(10)
+	tokens, missing = readAll(t, slow)
+	require.Equal(t, [2]uint64{10, 0}, [2]uint64{tokens, missing})
+	publish(2*ringSize + 7)
+	slow.Rewind(2, 0)
+	tokens, missing = readAll(t, slow)
+	require.EqualValues(t, 2*ringSize+7, tokens+missing, "what was given back is not counted twice")
+}
+
+func TestAGapThatIsDroppedStaysCounted(t *testing.T) {
+	h := newEventHub(eventHubLimit)
+	topic, f := joinTopic(h, "t")
+	topic.PublishEvents(newLargeEvents(1, 10))
+	f.after = 1
+	topic.publishEphemeral(checkpoint.Event{Kind: runtime.EventGap, Ephemeral: true, Value: runtime.GapValue(70)}, nil)
+	for range 2 * ringSize {
+		topic.publishEphemeral(newToken("x"), nil)
+	}
+	tokens, missing := readAll(t, f)
+	require.EqualValues(t, 2*ringSize+70, tokens+missing)
 }

@@ -71,7 +71,7 @@ func EventToProto(e *checkpoint.Event, thread, logID string, values payload.JSON
 		out.Kind = &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{Name: e.Name, Value: JSONToProto(e.Value)}}
 	case runtime.EventGap:
 		out.Channel = ChannelLifecycle
-		out.Kind = &graphdv1.Event_Gap{Gap: &graphdv1.Gap{}}
+		out.Kind = &graphdv1.Event_Gap{Gap: &graphdv1.Gap{Missing: runtime.MissingEvents(e)}}
 	}
 	return out
 }

@@ -128,7 +128,7 @@ func (q *EventQueue) deliverEvents(idle chan struct{}) {
 		}
 		q.mu.Unlock()
 		if lost > 0 {
-			q.deliverEvent(runtime.Emission{Kind: runtime.EventGap})
+			q.deliverEvent(runtime.Emission{Kind: runtime.EventGap, Value: runtime.GapValue(lost)})
 		}
 		for _, e := range items {
 			q.deliverEvent(e)

@@ -68,6 +68,11 @@ func (s *Subscriber) handleMessage(channel, text string) {
 	signal := func(k checkpoint.SignalKind, events ...checkpoint.Event) {
 		s.deliverSignal(checkpoint.Signal{Thread: thread, Kind: k, Events: events})
 	}
+	signalGap := func(g gap) {
+		if g.isThere {
+			s.deliverSignal(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalGap, Missing: g.missing})
+		}
+	}
 	var durable []checkpoint.Event
 	for rest != "" {
 		letter, body, after, ok := cutItem(rest)
@@ -82,18 +87,21 @@ func (s *Subscriber) handleMessage(channel, text string) {
 			signal(checkpoint.SignalRefresh)
 		case ok && letter == messageEphemeral:
 			publisherID, n, e, ok := s.parseEphemeral(thread, body)
-			isNew, gap := s.recordEphemeral(thread, origin+publisherID, n)
-			if gap || !ok {
-				signal(checkpoint.SignalGap)
-			}
-			if isNew && ok {
+			isNew, before := s.recordEphemeral(thread, origin+publisherID, n)
+			switch {
+			case !ok:
+				signalGap(gap{isThere: true})
+			case isNew:
+				signalGap(before)
 				signal(checkpoint.SignalEvents, e)
 			}
 		case ok && letter == messagePosition:
 			publisherID, n, published, ok := parsePosition(body)
-			if !ok || s.recordPosition(thread, origin+publisherID, n, published) {
-				signal(checkpoint.SignalGap)
+			if !ok {
+				signalGap(gap{isThere: true})
+				continue
 			}
+			signalGap(s.recordPosition(thread, origin+publisherID, n, published))
 		case ok && letter == messageDeleted:
 			signal(checkpoint.SignalDeleted)
 		default:

@@ -192,38 +192,49 @@ func (s *Subscriber) setSubscribed(thread string, subscribed bool) {
 	s.deliverSignal(checkpoint.Signal{Thread: thread, Kind: kind})
 }
 
-// recordEphemeral records the number of an ephemeral event. It reports whether
-// the event is new, and whether earlier events are missing.
-func (s *Subscriber) recordEphemeral(thread, publisherID string, n uint64) (isNew, gap bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.followed[thread]
-	if f == nil {
-		return false, false
-	}
-	last, known := f.lastNumbers[publisherID]
-	if known && n <= last {
-		return false, false
-	}
-	f.setLastNumber(publisherID, n)
-	return true, n > last+1 // of a new publisher: events before the first follower
+// gap is a number of ephemeral events that did not arrive.
+type gap struct {
+	isThere bool
+	missing uint64 // 0 = not known
 }
 
-// recordPosition records the newest number of a publisher. It reports whether
-// events were missed.
-func (s *Subscriber) recordPosition(thread, publisherID string, n uint64, published bool) (gap bool) {
+// recordEphemeral records the number of an ephemeral event. It reports whether
+// the event is new, and which gap is before it.
+func (s *Subscriber) recordEphemeral(thread, publisherID string, n uint64) (isNew bool, before gap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.followed[thread]
 	if f == nil {
-		return false
+		return false, gap{}
 	}
 	last, known := f.lastNumbers[publisherID]
 	if known && n <= last {
-		return false
+		return false, gap{}
 	}
 	f.setLastNumber(publisherID, n)
-	return known || published
+	if !known { // those before it may be from before the first follower
+		return true, gap{isThere: n > 1}
+	}
+	return true, gap{n > last+1, n - last - 1}
+}
+
+// recordPosition records the newest number of a publisher. It returns the gap up to there.
+func (s *Subscriber) recordPosition(thread, publisherID string, n uint64, published bool) gap {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.followed[thread]
+	if f == nil {
+		return gap{}
+	}
+	last, known := f.lastNumbers[publisherID]
+	if known && n <= last {
+		return gap{}
+	}
+	f.setLastNumber(publisherID, n)
+	if !known {
+		return gap{isThere: published}
+	}
+	return gap{true, n - last}
 }
 
 // setLastNumber records the newest number of a publisher.
