@@ -212,6 +212,7 @@ bench-builds: bench-build ## Measure this build beside that of another commit (B
 .PHONY: bench-peers
 bench-peers: ## Install what graphd is measured beside into .cache/peers (see bench/peer)
 	PYTHON='$(PYTHON)' bench/peer/install.sh '$(CURDIR)/.cache/peers'
+	go build -C bench/peer/embedded -trimpath -o '$(CURDIR)/.cache/peers/embedded/bin/embedded' .
 
 .PHONY: bench-build
 bench-build: build

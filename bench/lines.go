@@ -13,7 +13,7 @@ import (
 // lines are the goals, each a ratio of figures of the same round, or an amount.
 func lines(b *bench) []report.Line {
 	var all []report.Line
-	for _, part := range []func(*bench) []report.Line{againstLimits, againstPeers, growth, securityCosts, neighbours} {
+	for _, part := range []func(*bench) []report.Line{againstLimits, againstPeers, inOneProcess, growth, securityCosts, neighbours} {
 		all = append(all, part(b)...)
 	}
 	return all
@@ -109,6 +109,28 @@ func againstPeers(b *bench) []report.Line {
 			title = c.name + ", 1 client, Redis"
 		}
 		all = append(all, b.atLeast(title, to.Who, key, to, c.bound))
+	}
+	return all
+}
+
+// inOneProcess compares graphd as a library with another one, on the same stores.
+func inOneProcess(b *bench) []report.Line {
+	var all []report.Line
+	for _, c := range []struct {
+		name, setting, title string
+		clients              int
+		bound                float64
+	}{
+		{"W1", stand.RedisEverysec, "1 client, Redis", 1, 3},
+		{"W2", stand.RedisEverysec, "1 client, Redis", 1, 2},
+		{"W1", stand.RedisEverysec, "64 clients, Redis", 64, 3},
+		{"W2", stand.RedisEverysec, "64 clients, Redis", 64, 2},
+		{"W1", stand.Memory, "1 client, memory", 1, 3},
+		{"W2", stand.Memory, "1 client, memory", 1, 2},
+	} {
+		key := at(c.setting, c.name, c.clients)
+		title := fmt.Sprintf("embedded: %s, %s", c.name, c.title)
+		all = append(all, b.atLeast(title, peer.LangGraphGo, key.As(peer.Embedded), key.As(peer.LangGraphGo), c.bound))
 	}
 	return all
 }

@@ -30,6 +30,8 @@ const (
 	LangGraphJS = "LangGraph.js"
 	LangGraphGo = "langgraphgo"
 	Eino        = "eino"
+	// Embedded is graphd itself, in the process of its user.
+	Embedded = "graphd embedded"
 )
 
 // kind has the folder and the command of a peer, and its possible measurements.
@@ -50,6 +52,7 @@ func kinds() []kind {
 		{LangGraphJS, "langgraph-js", []string{"node", "--no-warnings", "peer.mjs"}, langgraph, all, 1000},
 		{LangGraphGo, "libraries", []string{"bin/langgraphgo"}, lone, some, 1000},
 		{Eino, "libraries", []string{"bin/eino"}, lone, some, 1000},
+		{Embedded, "embedded", []string{"bin/embedded"}, lone, all, 1000},
 	}
 }
 
