@@ -100,7 +100,8 @@ func (b *Builder) Channel(name string, options ...ChannelOption) *Builder {
 }
 
 // State adds a channel for each field of a struct, by the names that JSON has for them. A tag
-// graph:"append" names the reducer of the channel.
+// graph:"append" names the reducer of the channel. A list or a map with a reducer must be left out of
+// JSON where it is empty, like `json:"log,omitempty" graph:"append"`: reducers take no null.
 func (b *Builder) State(of any) *Builder {
 	t := reflect.TypeOf(of)
 	for t != nil && t.Kind() == reflect.Pointer {
@@ -110,16 +111,30 @@ func (b *Builder) State(of any) *Builder {
 		return b.addProblem("the state is a %T: want a struct", of)
 	}
 	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !field.IsExported() || name == "-" || field.Anonymous && name == "" {
 			continue
 		}
 		if name == "" {
 			name = field.Name
 		}
-		b.Channel(name, Reducer(field.Tag.Get("graph")))
+		reducer := field.Tag.Get("graph")
+		if reducer != "" && mayBeNull(field.Type) && !strings.Contains(options, "omit") {
+			b.addProblem(`the field %s is null in JSON where it is empty, which the reducer %q does not take: want the tag json:"%s,omitempty"`, field.Name, reducer, name)
+		}
+		b.Channel(name, Reducer(reducer))
 	}
 	return b
+}
+
+// mayBeNull reports whether the zero value of a type is null in JSON.
+func mayBeNull(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Interface:
+		return true
+	default:
+		return false
+	}
 }
 
 // Node adds a node that runs a function.

@@ -19,7 +19,7 @@ import (
 type Order struct {
 	Product string   `json:"product"`
 	Charge  string   `json:"charge"`
-	Log     []string `json:"log" graph:"append"`
+	Log     []string `json:"log,omitempty" graph:"append"`
 }
 
 // chargeCard has an effect that must not happen twice: the system behind it knows the key.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -90,6 +91,47 @@ func TestARunIsDrained(t *testing.T) {
 	require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, o.Run.GetState())
 	requireOutput(t, p.goOn("t"), `{"log":["slow","next"]}`)
 	require.Equal(t, 1, calls.of("slow"))
+}
+
+// A run that is cancelled keeps what has ended. The task that was stopped is run again with the input
+// that it had.
+func TestACancelKeepsWhatHasEnded(t *testing.T) {
+	var calls counter
+	begun := make(chan struct{})
+	g := graph.New("g").Channel("log", graph.Reducer("append")).
+		Node("split", func(context.Context, graph.State) (any, error) {
+			return graph.Command{Goto: []graph.Target{graph.Send("quick", 1), graph.Send("slow", 2)}}, nil
+		}, graph.Destinations("quick", "slow")).
+		Node("quick", func(_ context.Context, s graph.State) (any, error) {
+			calls.add("quick")
+			return map[string]any{"log": []string{"quick " + s.Raw()}}, nil
+		}).
+		Node("slow", func(ctx context.Context, s graph.State) (any, error) {
+			if calls.add("slow") == 1 {
+				close(begun)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return map[string]any{"log": []string{"slow " + s.Raw()}}, nil
+		}).
+		Edge(graph.Start, "split")
+	p := open(t, file(t), g)
+	next, stop := iter.Pull2(p.Stream(t.Context(), client.Run{Graph: "g", Thread: "t", Input: map[string]any{}}))
+	defer stop()
+	for {
+		e, err, ok := next()
+		require.True(t, ok)
+		require.NoError(t, err)
+		if e.GetUpdate() != nil && e.GetNode() == "quick" {
+			break // it is stored
+		}
+	}
+	<-begun
+	_, err := p.Graphs().CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: "t", Wait: true})
+	require.NoError(t, err)
+	requireOutput(t, p.goOn("t"), `{"log":["quick 1","slow 2"]}`)
+	require.Equal(t, 1, calls.of("quick"))
+	require.Equal(t, 2, calls.of("slow"))
 }
 
 // A node that fails is repeated where the run was: nodes before it are not.
@@ -299,6 +341,12 @@ func TestWrongGraphsAreRefused(t *testing.T) {
 			graph.New("g").Channel("n", graph.Reducer("append"), graph.ReduceBy(func(a, _ int) (int, error) { return a, nil })).
 				Node("a", say("n", 1)).Edge(graph.Start, "a"),
 			[]string{`channel "n"`, "want one of them"},
+		},
+		"a list that may be null": {
+			graph.New("g").State(struct {
+				Log []string `json:"log" graph:"append"`
+			}{}).Node("a", say("log", 1)).Edge(graph.Start, "a"),
+			[]string{"the field Log", `json:"log,omitempty"`},
 		},
 		"no state": {graph.New("g").State(3), []string{"want a struct"}},
 	} {
