@@ -156,8 +156,12 @@ func (h *Hub) beginDrain() bool {
 }
 
 // WaitIdle waits until no task is left, or until ctx ends. A superstep may need
-// its tasks in turn, so a short pause without tasks does not count.
+// its tasks in turn, so a short pause without tasks does not count. Without a worker
+// there is none, and a hub that drains gets none.
 func (h *Hub) WaitIdle(ctx context.Context) {
+	if h.activeTasks.Load() == 0 && !h.hasSessions() {
+		return
+	}
 	const pause = 50 * time.Millisecond
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -173,6 +177,16 @@ func (h *Hub) WaitIdle(ctx context.Context) {
 		}
 		timer.Reset(pause)
 	}
+}
+
+// hasSessions reports whether a worker is connected.
+func (h *Hub) hasSessions() bool {
+	h.dispatcher.mu.Lock()
+	defer h.dispatcher.mu.Unlock()
+	for range h.dispatcher.profiles.Sessions() {
+		return true
+	}
+	return false
 }
 
 // Close ends every session.
