@@ -78,12 +78,25 @@ func TestAViewHasWhatItsChangesMade(t *testing.T) {
 	require.Len(t, *v.Interrupts, 1)
 }
 
+func TestQuestionsStayWhereTheTasksOfACheckpointAreCleared(t *testing.T) {
+	c := newChain(views.NewCache(1<<20), "t")
+	c.change(askAt("1"))
+	c.change(func(t *commit.Tx) {
+		t.ClearTasks = []string{"1"}
+		t.Interrupts = []checkpoint.Interrupt{{ID: "another", Checkpoint: "1"}}
+	})
+	v := c.cache.FindView("t", "")
+	require.Empty(t, v.Pending.Tasks)
+	require.Equal(t, []checkpoint.Interrupt{{ID: "q", Checkpoint: "1", Revision: 1}, {ID: "another", Checkpoint: "1", Revision: 1}},
+		v.Pending.Interrupts, "as a store has them")
+}
+
 func TestOnlyThreadsOfWhichAllIsKnownHaveAView(t *testing.T) {
 	for name, edit := range map[string]func(t *commit.Tx){
 		"it is driven":                func(t *commit.Tx) { t.Head.Owner = "server" },
 		"its run is about to go on":   func(t *commit.Tx) { t.Head.State = checkpoint.ThreadBusy },
 		"it is deleted":               func(t *commit.Tx) { t.Delete = true },
-		"its history is pruned":       func(t *commit.Tx) { t.DropAfter = new(uint64) },
+		"its run is rolled back":      func(t *commit.Tx) { t.DropAfter = new(uint64) },
 		"it is a copy":                func(t *commit.Tx) { t.IsCopy = true },
 		"its checkpoint is not in it": func(t *commit.Tx) { t.Head.Checkpoint = "elsewhere" },
 		"its run is not in it":        func(t *commit.Tx) { t.Head.Run = "elsewhere" },

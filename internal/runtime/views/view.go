@@ -120,14 +120,16 @@ func (v *view) putCheckpoint(made []*checkpoint.Checkpoint) bool {
 func (v *view) putProgress(old *view, t *commit.Tx) bool {
 	id := v.head.Checkpoint
 	asked := make(map[string]int)
+	if old.head.Checkpoint == id {
+		for i := range old.pending.Interrupts { // what clears the tasks leaves them
+			asked[old.pending.Interrupts[i].ID] = len(asked)
+		}
+	}
 	if old.head.Checkpoint == id && !slices.Contains(t.ClearTasks, id) {
 		if len(t.Tasks)+len(t.Memos) > 0 && len(old.pending.Tasks)+len(old.pending.Memos) > 0 {
 			return false
 		}
 		v.pending.Tasks, v.pending.Memos = old.pending.Tasks, old.pending.Memos
-		for i := range old.pending.Interrupts {
-			asked[old.pending.Interrupts[i].ID] = len(asked)
-		}
 	}
 	for i := range t.Tasks {
 		if t.Tasks[i].Checkpoint == id {
