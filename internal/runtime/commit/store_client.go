@@ -25,7 +25,11 @@ type storeClock struct {
 // corrects its own.
 const MaxClockDrift = 10 * time.Millisecond
 
-func (c *storeClock) currentTime() time.Time { return c.localNow().Add(time.Duration(c.offset.Load())) }
+// currentTime returns the time without a monotonic part: a store keeps none, so that times from
+// memory compare as those from the store do, also after this machine was suspended.
+func (c *storeClock) currentTime() time.Time {
+	return c.localNow().Round(0).Add(time.Duration(c.offset.Load()))
+}
 
 func (c *storeClock) observeTime(store time.Time) {
 	if store.IsZero() {

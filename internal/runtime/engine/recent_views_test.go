@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ func requireRecentView(t *testing.T, e *engine.Engine, store checkpoint.Store, t
 	require.NoError(t, err)
 	stored.Head.Now = recent.Head.Now
 	require.Equal(t, describeView(t, stored), describeView(t, recent), "thread %s", thread)
+	records := fmt.Sprintf("%+v %+v %+v %+v", recent.Head, recent.Run, *recent.Interrupts, recent.Pending)
+	require.NotContains(t, records, " m=", "the store keeps no monotonic time, by which an expiry would come late")
 	return true
 }
 
