@@ -45,12 +45,12 @@ type Launch struct {
 func StartGraphd(ctx context.Context, l Launch) (*Graphd, error) {
 	g := &Graphd{}
 	var err, err2 error
-	g.address, err = freeAddress(ctx)
-	g.metrics, err2 = freeAddress(ctx)
+	g.address, err = FreeAddress(ctx)
+	g.metrics, err2 = FreeAddress(ctx)
 	options := l.Options
 	var err3 error
 	if l.Page {
-		g.page, err3 = freeAddress(ctx)
+		g.page, err3 = FreeAddress(ctx)
 		options = append(slices.Clone(options), "--http", g.page)
 	}
 	if err := errors.Join(err, err2, err3); err != nil {

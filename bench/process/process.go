@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -81,13 +83,22 @@ func (p *process) until(ctx context.Context, so func(context.Context) error) err
 	}
 }
 
-// freeAddress is a port without a listener.
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// Ports below those that the kernel gives to connections, and to listeners that name none: one that is
+// free stays free until it is used.
+const firstPort, lastPort = 10_000, 32_000
+
+// FreeAddress returns an address on which no process listens.
+func FreeAddress(ctx context.Context) (string, error) {
+	var refused error
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err == nil {
+			return address, l.Close()
+		}
+		refused = err
 	}
-	return l.Addr().String(), l.Close()
+	return "", refused
 }
 
 // errors of servers belong to the person who looks on.

@@ -34,7 +34,7 @@ func StartRedis(ctx context.Context, fsync string) (*Redis, error) {
 		return nil, ErrNoRedis
 	}
 	r := &Redis{}
-	if r.address, err = freeAddress(ctx); err != nil {
+	if r.address, err = FreeAddress(ctx); err != nil {
 		return nil, err
 	}
 	if r.dir, err = os.MkdirTemp("", "graphd-bench-redis-"); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -16,6 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/graphd-dev/graphd/bench/process"
 )
 
 // server is a graphd on the memory store.
@@ -26,7 +27,7 @@ type server struct {
 
 // startServer returns when graphd serves.
 func startServer(ctx context.Context, binary string) (*server, error) {
-	address, err := freeAddress(ctx)
+	address, err := process.FreeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,14 +42,6 @@ func startServer(ctx context.Context, binary string) (*server, error) {
 		return nil, fmt.Errorf("graphd does not serve: %w", err)
 	}
 	return s, nil
-}
-
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 func (s *server) ready(ctx context.Context) error {

@@ -5,11 +5,13 @@ package process
 import (
 	"bufio"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -178,17 +180,28 @@ func (p *Process) LogTail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
+// Ports below those that the kernel gives to connections, and to listeners that name none: one that
+// is free stays free until it is used.
+const firstPort, lastPort = 10_000, 32_000
+
 // FreeAddress returns an address on which no process listens.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	var refused error
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			refused = err
+			continue
+		}
+		if err := l.Close(); err != nil {
+			tb.Fatal(err)
+		}
+		return address
 	}
-	if err := l.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return l.Addr().String()
+	tb.Fatal(refused)
+	return ""
 }
 
 // Python returns an interpreter with the SDK: $TEST_PYTHON, or that of this
