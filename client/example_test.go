@@ -76,7 +76,7 @@ func ExampleReason() {
 	}
 	// Output:
 	// taken
-	// somebody else was first
+	// another caller was first
 }
 
 func answer(ctx context.Context, c *client.Client, a client.Answer) string {
@@ -85,7 +85,7 @@ func answer(ctx context.Context, c *client.Client, a client.Answer) string {
 	_, err := c.Resume(ctx, "t-1", a)
 	switch {
 	case errors.Is(err, client.InterruptAlreadyResolved):
-		return "somebody else was first"
+		return "another caller was first"
 	case err != nil:
 		return err.Error()
 	default:

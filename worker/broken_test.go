@@ -174,7 +174,7 @@ func TestAWorkerLetsItsTasksEnd(t *testing.T) {
 }
 
 func TestAWorkerGivesBackWhatTakesTooLong(t *testing.T) {
-	s := startServer(t, "--worker-lease", "1h", "--worker-beat", "1m") // nobody waits for that
+	s := startServer(t, "--worker-lease", "1h", "--worker-beat", "1m") // longer than the test
 	g := newGate("first")
 	w := serveWith(t, s.Address, worker.Options{Graphs: []*graph.Builder{oneNode("slow", g.run)}, DrainTimeout: 1})
 	s.start(t, "slow", "t1")

@@ -26,7 +26,7 @@ func (o *Options) tryOnRecentView(
 	switch {
 	case err == nil && !started.IsAttached:
 		return started, true, nil
-	case errors.Is(err, checkpoint.ErrUnavailable), ctx.Err() != nil: // the change may have been made
+	case errors.Is(err, checkpoint.ErrUnavailable), err != nil && ctx.Err() != nil: // the change may have been made
 		return nil, true, err
 	}
 	o.Recent.DropView(thread)

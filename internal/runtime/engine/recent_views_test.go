@@ -25,7 +25,7 @@ import (
 // requireRecentView compares the recent view of a thread, if there is one, with what the store has.
 func requireRecentView(t *testing.T, e *engine.Engine, store checkpoint.Store, thread string) (isThere bool) {
 	t.Helper()
-	const request = "nobody made it"
+	const request = "a request that no caller made"
 	recent := engine.FindRecentView(e, thread, request)
 	if recent == nil {
 		return false
@@ -247,4 +247,17 @@ func TestAViewHasAllOfAQuestionThatManyTouch(t *testing.T) {
 		require.True(t, requireRecentView(t, f.engine, store, "t"))
 	}
 	require.JSONEq(t, `{"log":["yes","yes"],"n":2}`, f.stateValues("t"))
+}
+
+// TestACallerWhoHasLeftGetsAnError repeats a request that was answered, with a call that has ended.
+func TestACallerWhoHasLeftGetsAnError(t *testing.T) {
+	c := newRecentViewsCase(t)
+	answer := runtime.ResumeRequest{Thread: "t", RequestID: "a", Digest: "a", Single: &runtime.Response{Value: `"yes"`}}
+	_, err := c.engine.Resume(t.Context(), answer)
+	require.NoError(t, err)
+	require.NotNil(t, engine.FindRecentView(c.engine, "t", "a"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	started, err := c.engine.Resume(ctx, answer)
+	require.True(t, started != nil || err != nil, "neither a run nor an error")
 }
