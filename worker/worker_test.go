@@ -159,9 +159,9 @@ func TestDismissedQuestions(t *testing.T) {
 		return nil, err
 	}))
 	require.True(t, s.invoke(t, "dismiss", "t1", map[string]any{}).Waits())
-	o, err := s.client.Resume(t.Context(), "t1", client.Answer{Dismiss: "nobody cares"})
+	o, err := s.client.Resume(t.Context(), "t1", client.Answer{Dismiss: "no longer needed"})
 	require.NoError(t, err)
-	requireOutput(t, `{"b":"nobody cares"}`, o)
+	requireOutput(t, `{"b":"no longer needed"}`, o)
 }
 
 func TestSecretPartsReachTheNodeOnly(t *testing.T) {
