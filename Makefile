@@ -31,6 +31,10 @@ GRPC_TOOLS_VERSION := 1.62.3
 GENERATOR          := .cache/grpcio-tools-$(GRPC_TOOLS_VERSION)
 PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/ledger ../../tests/moves ../../bench
 
+# What the TypeScript SDK is built and tested with, pinned in sdk/typescript/package-lock.json.
+TS         := sdk/typescript
+TS_MODULES := $(TS)/node_modules/.package-lock.json
+
 # For which platforms make wheels builds, or host for this machine alone.
 WHEELS      ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Versions of Python for make test-pythons, like 3.10 3.13; all that are supported when empty.
@@ -60,6 +64,7 @@ INBOX       := $(abspath .cache/bench-inbox)
 BEFORE      ?= HEAD~1
 BUILDS      := $(abspath .cache/bench-builds)
 PYTESTFLAGS ?=
+VITESTFLAGS ?=
 SEEDS       ?= 200
 LANGGRAPH   ?=
 RUNS        ?= 1000
@@ -97,8 +102,8 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: $(VENV)/ok $(PAGE) build ## Run all tests: go-test, and beside it, one after the other, python-test, examples, bench-smoke, page-smoke
-	$(MAKE) --no-print-directory -j2 --output-sync=target go-test python-test examples bench-smoke page-smoke
+test: $(VENV)/ok $(PAGE) $(TS_MODULES) build ## Run all tests: go-test, and beside it, one after the other, python-test, ts-test, examples, bench-smoke, page-smoke
+	$(MAKE) --no-print-directory -j2 --output-sync=target go-test python-test ts-test examples bench-smoke page-smoke
 
 .PHONY: go-test
 go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random order; make lint vets (PKG=./internal/graph/... narrows)
@@ -107,6 +112,10 @@ go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random 
 .PHONY: python-test
 python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases against a real server (PYTESTFLAGS="-k memo" narrows)
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q $(PYTESTFLAGS)
+
+.PHONY: ts-test
+ts-test: $(TS_MODULES) build ## Test the TypeScript SDK against a real server (VITESTFLAGS="-t codec" narrows)
+	cd $(TS) && GRAPHD_BIN='$(CURDIR)/bin/graphd' node_modules/.bin/vitest run $(VITESTFLAGS)
 
 .PHONY: examples
 examples: $(VENV)/ok build ## Run the examples as people do: servers, workers and the command line as processes
@@ -230,7 +239,7 @@ bench-remote: $(VENV)/ok build ## Measure a chain of Python nodes beside bare gR
 		-langgraph-python='$(LANGGRAPH_PYTHON)' -scripts=remote
 
 .PHONY: lint
-lint: go-lint mod-lint python-lint page-lint $(BUF) ## Check the Go code, the go.mod files, the Python code, the page and the protos
+lint: go-lint mod-lint python-lint page-lint ts-lint $(BUF) ## Check the Go code, the go.mod files, the Python code, the page, the TypeScript SDK and the protos
 	$(BUF) format --diff --exit-code proto
 	$(BUF) lint
 
@@ -255,6 +264,11 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	cd sdk/python && '$(VENV)/bin/mypy'
 	'$(VENV)/bin/mypy' --strict --config-file= sdk/python/hatch_build.py sdk/python/tests/typing/*.py examples/*.py examples/*/*.py tests/chaos/*.py tests/ledger/*.py tests/moves/*.py
 	PYRIGHT_PYTHON_CACHE_DIR='$(CURDIR)/.cache/pyright' '$(VENV)/bin/pyright' -p sdk/python/tests/typing --pythonpath '$(VENV)/bin/python'
+
+.PHONY: ts-lint
+ts-lint: $(TS_MODULES) ## Check the TypeScript SDK: its types, format and rules
+	cd $(TS) && node_modules/.bin/tsc --noEmit
+	cd $(TS) && node_modules/.bin/biome check --error-on-warnings .
 
 .PHONY: page-smoke
 page-smoke: $(PAGE) build ## Test the main flows of the page in Chromium, on memory, SQLite and Redis; pictures are in .cache/page
@@ -283,7 +297,7 @@ fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the pr
 	$(BUF) format --write proto
 
 .PHONY: generate
-generate: go-generate python-generate cli-reference roles-reference langgraph-names page drawings ## Generate gen/ and the Python stubs from proto/, tables and drawings of docs/ from the code, and the page from its sources
+generate: go-generate python-generate ts-generate cli-reference roles-reference langgraph-names page drawings ## Generate gen/ and the code of both SDKs from proto/, tables and drawings of docs/ from the code, and the page from its sources
 
 .PHONY: page
 page: $(PAGE) ## Build page/dist, the page that is in the binary, from page/src
@@ -313,13 +327,19 @@ langgraph-names: $(VENV)/ok ## Write the tables of LangGraph's names in docs/pyt
 python-generate: $(GENERATOR)/ok ## Generate the Python stubs from proto/
 	'$(GENERATOR)/bin/python' sdk/python/tools/generate.py
 
+.PHONY: ts-generate
+ts-generate: $(BUF) $(TS_MODULES) ## Generate the messages of the TypeScript SDK from proto/
+	cd $(TS) && '$(CURDIR)/$(BUF)' generate
+
 .PHONY: generate-check
-generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) ## Fail if gen/, the Python stubs, page/dist or the drawings of docs/ are not what their sources make
+generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) $(TS_MODULES) ## Fail if gen/, the generated code of the SDKs, page/dist or the drawings of docs/ are not what their sources make
 	@rm -rf .cache/generated && mkdir -p .cache/generated
 	$(BUF) generate --output .cache/generated
 	diff -r gen .cache/generated/gen
 	'$(GENERATOR)/bin/python' sdk/python/tools/generate.py .cache/generated/_gen
 	diff -r --exclude=__pycache__ sdk/python/src/graphd/_gen .cache/generated/_gen
+	cd $(TS) && '$(CURDIR)/$(BUF)' generate --output '$(CURDIR)/.cache/generated/typescript'
+	diff -r $(TS)/src/_gen .cache/generated/typescript/src/_gen
 	cd page && node build.mjs '$(CURDIR)/.cache/generated/page'
 	diff -r page/dist .cache/generated/page
 	go run ./cmd/graphd graph draw examples/refund-review/graph.yaml --file .cache/generated/refund-review.svg
@@ -395,6 +415,10 @@ $(BUF):
 
 $(PAGE): page/package-lock.json
 	cd page && npm ci --no-audit --no-fund --loglevel=error
+	@touch '$@'
+
+$(TS_MODULES): $(TS)/package-lock.json
+	cd $(TS) && npm ci --no-audit --no-fund --loglevel=error
 	@touch '$@'
 
 # A venv that is half made has no file "ok" and is made anew.

@@ -17,7 +17,7 @@ from grpc_tools import protoc
 
 HERE = Path(__file__).resolve().parent.parent
 CONTRACT = HERE.parent.parent / "proto"
-OWN = HERE / "proto"
+OWN = HERE.parent / "proto"
 TARGET = HERE / "src" / "graphd" / "_gen"
 IMPORT = re.compile(r"^from graphd(\.\w+)? import", re.MULTILINE)
 
