@@ -36,7 +36,7 @@ const ALLOWED: Record<string, string> = {
   browser: `${GROUND} calls`,
   worker: `${GROUND} codec messages runtime channels state declare calls transport`,
   client: `${GROUND} codec messages calls`,
-  dev: `${GROUND} calls transport`,
+  dev: GROUND,
   checkpoint: `${GROUND} dev`,
   compiled: `${GROUND} codec messages runtime channels state declare drawing calls transport worker client dev checkpoint`,
   graph: `${GROUND} codec messages runtime channels state declare compiled`,
@@ -52,7 +52,7 @@ const ALLOWED: Record<string, string> = {
 
 /** Rooms that a browser loads, and those that only programs for Node do. */
 const USES_GRPC = ["transport"];
-const USES_NODE = ["runtime", "transport", "worker", "dev", "compiled", "node"];
+const USES_NODE = ["dev", "runtime", "transport", "worker", "dev", "compiled", "node"];
 
 type Module = { room: string; imports: string[] };
 
