@@ -20,7 +20,7 @@ const ALLOWED: Record<string, string> = {
   constants: "",
   values: "constants",
   errors: "constants values",
-  names: "constants errors",
+  names: "constants",
   messages: GROUND,
   codec: `${GROUND} messages`,
   runtime: `${GROUND} codec messages`,

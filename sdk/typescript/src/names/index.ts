@@ -1,0 +1,12 @@
+export {
+  findLevels,
+  formatNamespace,
+  type Levels,
+  nodeOfLevel,
+  parseNamespace,
+  publicLevels,
+  taskOfLevel,
+} from "./namespaces.js";
+export { handlerName, publicName, wireName } from "./nodes.js";
+export { sha256 } from "./sha256.js";
+export { publicThread, wireThread } from "./threads.js";
