@@ -7,6 +7,6 @@ export {
   publicLevels,
   taskOfLevel,
 } from "./namespaces.js";
-export { handlerName, publicName, wireName } from "./nodes.js";
+export { DEFAULT_HANDLER, handlerName, publicName, wireName } from "./nodes.js";
 export { sha256 } from "./sha256.js";
 export { publicThread, wireThread } from "./threads.js";

@@ -1,7 +1,8 @@
 /** Names of nodes. The server reserves those that begin with two underscores; LangGraph gives them to handlers. */
 
 const HANDLER_PREFIX = "__error_handler__";
-const DEFAULT_HANDLER = "__default_error_handler__";
+/** The node that handles the failures of all nodes without a handler of their own. */
+export const DEFAULT_HANDLER = "__default_error_handler__";
 const WIRE_PREFIX = "error handler of ";
 const WIRE_DEFAULT = "default error handler";
 

@@ -1,0 +1,55 @@
+/** Finds what is wrong with a graph before the server is asked. */
+import { END, START } from "../constants.js";
+import { UnreachableNodeError } from "../errors/index.js";
+import type { GraphBuilder } from "./builder.js";
+import { refuseGraph } from "./nodes.js";
+
+/** Throws the first mistake of a graph. */
+export function validateGraph(builder: GraphBuilder, breakpoints: readonly string[]): void {
+  checkSources(builder);
+  checkTargets(builder);
+  for (const name of breakpoints) {
+    if (name !== "*" && !(name in builder.nodes)) throw refuseGraph(`the breakpoint "${name}" is no node`);
+  }
+  checkReached(builder);
+}
+
+function checkSources({ nodes, edgeList, branchList }: GraphBuilder): void {
+  const sources = [...edgeList.flatMap((edge) => edge.sources), ...branchList.map(({ source }) => source)];
+  for (const source of sources) {
+    if (source !== START && !(source in nodes))
+      throw refuseGraph(`an edge begins at the unknown node "${source}"`);
+  }
+  if (!sources.includes(START)) throw refuseGraph("no edge leads from START to a node: addEdge(START, name)");
+}
+
+function checkTargets({ nodes, edgeList, branchList }: GraphBuilder): void {
+  for (const { target } of edgeList) {
+    if (target !== END && !(target in nodes))
+      throw refuseGraph(`an edge leads to the unknown node "${target}"`);
+  }
+  for (const { source, name, paths } of branchList) {
+    for (const target of Object.values(paths ?? {})) {
+      if (target !== END && !(target in nodes)) {
+        throw refuseGraph(`the condition "${name}" after "${source}" leads to the unknown node "${target}"`);
+      }
+    }
+  }
+}
+
+function checkReached({ nodes, edgeList, branchList }: GraphBuilder): void {
+  if (branchList.some(({ paths }) => paths === undefined)) return; // it may lead anywhere
+  const reached = new Set([
+    ...edgeList.map(({ target }) => target),
+    ...branchList.flatMap(({ paths }) => Object.values(paths ?? {})),
+    ...Object.values(nodes).flatMap(({ destinations }) => destinations),
+  ]);
+  for (const name of Object.keys(nodes)) {
+    if (!reached.has(name)) {
+      throw new UnreachableNodeError(
+        `no edge leads to node "${name}". If a Command leads there, name it in the ends of the node that returns it: ` +
+          `addNode(…, { ends: ["${name}"] })`,
+      );
+    }
+  }
+}

@@ -1,0 +1,17 @@
+export * from "./config.js";
+export { interrupt, interruptOf } from "./interrupt.js";
+export { type MemoCall, memo } from "./memo.js";
+export { checkDriftIgnore } from "./pointers.js";
+export { pushMessage } from "./push_message.js";
+export { type Answer, type DriftRules, type Place, Question, Replay, type UsedAnswer } from "./replay.js";
+export {
+  type CurrentTask,
+  currentScope,
+  currentTask,
+  type GraphCall,
+  requiredTask,
+  runInTask,
+  scope,
+  type TaskHost,
+} from "./task.js";
+export { readWireContext, type WireContext, writeWireContext } from "./wire_context.js";

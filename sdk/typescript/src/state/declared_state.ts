@@ -1,0 +1,173 @@
+/** The keys of a state, whatever they are declared by. */
+import {
+  type BaseChannel,
+  BinaryOperatorAggregate,
+  type ChannelDeclaration,
+  isChannel,
+  LastValue,
+} from "../channels/index.js";
+import { decode, encode, mayHaveTags, restoreTagged } from "../codec/index.js";
+import { ROOT } from "../constants.js";
+import { InvalidUpdateError } from "../errors/index.js";
+import { coerceMessages } from "../messages/coerced_message.js";
+import { mayHaveMessages, restoreMessages } from "../messages/restored_message.js";
+import { Command, isOverwrite, Send } from "../values/index.js";
+import { type AnnotationRoot, channelOf } from "./annotation.js";
+import { readLegacyChannels } from "./legacy.js";
+import { createSchemaDecoder } from "./schema_values.js";
+import { defaultOf, readField, StateSchema } from "./state_schema.js";
+import { metaRegistry } from "./zod_registry.js";
+
+/** One key: how values that are written to it are combined, stored and read. */
+export class DeclaredKey {
+  readonly declaration: ChannelDeclaration;
+  private readonly fromSchema: ((value: unknown) => unknown) | undefined;
+
+  constructor(
+    readonly name: string,
+    readonly channel: BaseChannel<any, any>,
+    readonly schema: unknown = undefined,
+  ) {
+    this.declaration = channel.declare();
+    this.fromSchema = createSchemaDecoder(schema);
+  }
+
+  /** It holds a list of messages, each with an id. */
+  get hasMessages(): boolean {
+    return this.declaration.reducer === "messages";
+  }
+
+  /** The value of stored JSON text. */
+  read(text: string): unknown {
+    const value = decodeValue(text, this.fromSchema !== undefined);
+    return this.fromSchema ? this.fromSchema(value) : value;
+  }
+
+  /** A value of the state, as it is read from text of the whole state. */
+  restore(value: unknown): unknown {
+    return this.fromSchema ? this.fromSchema(value) : value;
+  }
+
+  /** The JSON text of a value. */
+  write(value: unknown): string {
+    const plain = this.hasMessages && !isOverwrite(value) ? coerceMessages(value) : value;
+    return encode(plain, { containers: this.schema !== undefined });
+  }
+}
+
+/** A value of JSON text, with messages, commands and sends as objects. */
+export function decodeValue(text: string, hasSchema = false): unknown {
+  let value = decode(text, { unsafe: hasSchema ? "bigint" : "error" });
+  if (mayHaveTags(text)) value = restoreTagged(value, restoreTag);
+  return mayHaveMessages(text) ? restoreMessages(value) : value;
+}
+
+function restoreTag(kind: string, fields: Record<string, any>): unknown {
+  if (kind === "send") return new Send(String(fields.node), fields.arg);
+  if (kind === "command") return new Command(fields);
+  return restoreMessages(fields);
+}
+
+/** The keys of a state. */
+export class DeclaredState {
+  readonly keys: ReadonlyMap<string, DeclaredKey>;
+
+  constructor(
+    /** What the program has declared it by. */
+    readonly source: unknown,
+    keys: Iterable<DeclaredKey>,
+  ) {
+    this.keys = new Map([...keys].map((key) => [key.name, key]));
+  }
+
+  /** The whole state is one value. */
+  get isRoot(): boolean {
+    return this.keys.size === 1 && this.keys.has(ROOT);
+  }
+
+  /** The schema that checks inputs, when the state is declared by one. */
+  get validator(): { parse(value: unknown): unknown } | undefined {
+    return isZodObject(this.source)
+      ? (this.source as unknown as { parse(value: unknown): unknown })
+      : undefined;
+  }
+}
+
+/** Reads what declares a state. TypeError says what is wrong with it. */
+export function readState(source: unknown): DeclaredState {
+  if (source instanceof DeclaredState) return source;
+  return new DeclaredState(source, readKeys(source));
+}
+
+function readKeys(source: unknown): DeclaredKey[] {
+  if (isAnnotationRoot(source)) return readDefinition(source.spec);
+  if (StateSchema.isInstance(source)) {
+    return Object.entries(source.fields).map(([name, field]) => {
+      const { channel, schema } = isChannel(field) ? { channel: field, schema: undefined } : readField(field);
+      return new DeclaredKey(name, channel, schema);
+    });
+  }
+  if (isZodObject(source))
+    return Object.entries(shapeOf(source)).map(([name, part]) => readZodKey(name, part));
+  if (typeof source === "object" && source !== null) return readDefinition(source);
+  throw new TypeError(
+    "StateGraph needs a state: Annotation.Root({ … }), a zod object, or { channels: { … } }",
+  );
+}
+
+function isAnnotationRoot(value: unknown): value is AnnotationRoot<any> {
+  return (value as { lc_graph_name?: unknown } | null | undefined)?.lc_graph_name === "AnnotationRoot";
+}
+
+function readDefinition(definition: object): DeclaredKey[] {
+  return Object.entries(definition).map(([name, given]) => new DeclaredKey(name, channelOf(name, given)));
+}
+
+/** A state that is declared by `channels`. */
+export function readLegacyState(channels: Record<string, unknown>): DeclaredState {
+  const keys = Object.entries(readLegacyChannels(channels)).map(
+    ([name, channel]) => new DeclaredKey(name, channel),
+  );
+  return new DeclaredState(channels, keys);
+}
+
+export function isZodObject(value: unknown): value is { shape: unknown } {
+  if (typeof value !== "object" || value === null) return false;
+  return ("_zod" in value || "_def" in value) && "shape" in value;
+}
+
+function shapeOf(schema: { shape: unknown }): Record<string, unknown> {
+  return schema.shape as Record<string, unknown>;
+}
+
+function readZodKey(name: string, schema: unknown): DeclaredKey {
+  const meta = metaRegistry.get(schema as object);
+  const initial = meta?.default ?? defaultOf(schema);
+  const channel = meta?.reducer
+    ? new BinaryOperatorAggregate(meta.reducer.fn, initial)
+    : new LastValue(initial);
+  return new DeclaredKey(name, channel, schema);
+}
+
+/** The keys and values of an update, as pairs; of a state that is one value, that. */
+export function readUpdate(
+  update: unknown,
+  state: ReadonlyMap<string, DeclaredKey> | undefined,
+): [string, unknown][] {
+  if (state?.has(ROOT)) return [[ROOT, update]];
+  if (Array.isArray(update) && update.every(isPair)) return update as [string, unknown][];
+  if (typeof update !== "object" || update === null || Array.isArray(update)) {
+    throw new InvalidUpdateError(`Expected object with keys of the state, got ${describe(update)}`, {
+      lc_error_code: "INVALID_GRAPH_NODE_RETURN_VALUE",
+    });
+  }
+  return Object.entries(update).filter(([key, value]) => value !== undefined && (state?.has(key) ?? true));
+}
+
+function isPair(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && typeof value[0] === "string";
+}
+
+function describe(value: unknown): string {
+  return Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+}

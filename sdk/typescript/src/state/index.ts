@@ -1,0 +1,13 @@
+export { Annotation, type AnnotationFunction, AnnotationRoot } from "./annotation.js";
+export * from "./declared_state.js";
+export type { LegacyChannel, LegacyChannels } from "./legacy.js";
+export * from "./messages.js";
+export {
+  ReducedValue,
+  type StandardSchema,
+  StateSchema,
+  type StateSchemaFields,
+  UntrackedValue,
+} from "./state_schema.js";
+export type * from "./types.js";
+export { metaRegistry, withLangGraph, type ZodMeta } from "./zod_registry.js";
