@@ -39,6 +39,7 @@ type Event struct {
 	// Ephemeral events are never stored; Seq is that of the durable event
 	// before them.
 	Ephemeral bool
+	Cached    bool // update: not run again, result taken from the store
 
 	State      RunState      // run_state
 	Phase      Phase         // task
@@ -46,7 +47,6 @@ type Event struct {
 	Delay      time.Duration // task: until the retry
 	Name       string        // custom
 	Value      payload.JSON  // update, custom, message; task: the task's input or result
-	Cached     bool          // update: not run again, result taken from the store
 	Checkpoint string        // values, checkpoint
 	Parent     string        // checkpoint
 	Source     Source        // checkpoint

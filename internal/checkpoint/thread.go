@@ -298,7 +298,9 @@ type Interrupt struct {
 
 	Response  payload.JSON // "" = none; a dismissed interrupt has none
 	Dismissed bool
-	Note      string // the answerer's remark, or the reason of a dismissal
+	// NeedsAllAnswers is Head.NeedsAllAnswers from the effect of the answer on.
+	NeedsAllAnswers bool
+	Note            string // the answerer's remark, or the reason of a dismissal
 	// Responder is the principal that answered, "" = not known, or no answer. The
 	// three fields after it are empty without it.
 	Responder      string
@@ -310,8 +312,6 @@ type Interrupt struct {
 	// when an answer takes effect, or has taken effect, zero = at once.
 	Undo      time.Duration
 	Effective time.Time
-	// NeedsAllAnswers is Head.NeedsAllAnswers from the effect of the answer on.
-	NeedsAllAnswers bool
 
 	// ShownDigest is the digest of the message, value and schema that are shown.
 	ShownDigest string
