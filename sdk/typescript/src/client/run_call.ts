@@ -1,0 +1,236 @@
+/** Makes the calls of one run and turns what comes back into items. */
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { CancelRunRequest_Action, GraphService } from "../_gen/graphd/v1/graph_service_pb.js";
+import type { Interrupt } from "../_gen/graphd/v1/interrupt_pb.js";
+import { type Run, RunState } from "../_gen/graphd/v1/run_pb.js";
+import { ThreadService } from "../_gen/graphd/v1/thread_service_pb.js";
+import { type Caller, callRepeatedly } from "../calls/index.js";
+import { payloadText } from "../codec/index.js";
+import { INTERRUPT } from "../constants.js";
+import { isGraphdError } from "../errors/index.js";
+import { type EventRequest, followEvents } from "./event_stream.js";
+import { createAbortError, errorOfRun, type FindThrown } from "./failures.js";
+import { restoreOmittedValues } from "./omitted_values.js";
+import { RefusedRequest } from "./refused_request.js";
+import {
+  answersQuestions,
+  buildResume,
+  buildStart,
+  type CallSpec,
+  looksLikeIdMap,
+  responsesOf,
+} from "./run_request.js";
+import { showQuestions } from "./shown_interrupt.js";
+import { readState, SnapshotReader } from "./snapshots.js";
+import { filterOf, isObject, type StreamItem, type StreamMode, selectKeys } from "./stream_modes.js";
+import { Translator } from "./translator.js";
+
+export type RunCall = {
+  caller: Caller;
+  spec: CallSpec;
+  input: unknown;
+  outputKeys?: string | readonly string[] | undefined;
+  /** Finds errors that nodes have thrown in this process. */
+  findThrown?: FindThrown | undefined;
+  /** Is told the id of the run, as soon as it is known. */
+  onRun?: ((runId: string) => void) | undefined;
+};
+
+export type StreamCall = RunCall & {
+  modes: readonly StreamMode[];
+  subgraphs: boolean;
+  /** The run keeps its checkpoints. */
+  stored: boolean;
+};
+
+/** Runs, and yields what happens. Leaving the iteration leaves the run as it is; an aborted signal cancels it. */
+export async function* streamRun(call: StreamCall): AsyncGenerator<StreamItem, void, undefined> {
+  const { caller, spec, modes, subgraphs, stored, outputKeys } = call;
+  const { shape, config } = spec;
+  const translator = new Translator({ modes, shape, config, outputKeys, subgraphs, stored });
+  const filter = filterOf(modes, { subgraphs, someKeys: (outputKeys ?? shape.shownKeys) !== undefined });
+  const request = await buildRequest(call, filter);
+  if (translator.wantsProgress && stored && goesOn(request)) translator.setProgress(await readProgress(call));
+  const run = yield* translateRun(call, request, translator);
+  if (run === undefined) return;
+  const waits = run.state === RunState.INTERRUPTED && !translator.hasRaised(run.openInterruptIds);
+  yield* translator.openQuestionItems(waits ? (await readEnd(caller, spec, run)).interrupts : []);
+  yield* translator.heldItems();
+  if (run.state === RunState.INTERRUPTED) yield* translator.breakpointItems(run.openInterruptIds);
+  throwFailure(call, run);
+}
+
+/** Runs, and returns the state at the end, with what is asked then. */
+export async function invokeRun(call: RunCall): Promise<unknown> {
+  const { caller, spec } = call;
+  const request = await buildRequest(call, filterOf([], { subgraphs: false, someKeys: false }));
+  const run = await awaitRun(call, request);
+  throwFailure(call, run);
+  const keys = call.outputKeys ?? spec.shape.shownKeys;
+  if (run.state === RunState.SUCCEEDED && run.output !== undefined) {
+    return selectKeys(readState(spec.shape, run.output), keys);
+  }
+  const { values, interrupts } = await readEnd(caller, spec, run);
+  const shown = selectKeys(values, keys);
+  if (run.state !== RunState.INTERRUPTED) return shown;
+  return { ...(isObject(shown) ? shown : {}), [INTERRUPT]: showQuestions(interrupts) };
+}
+
+async function buildRequest(call: RunCall, filter: ReturnType<typeof filterOf>): Promise<EventRequest> {
+  const { spec, input, caller } = call;
+  if (!answersQuestions(input)) return { start: buildStart(spec, input, filter) };
+  const openIds = looksLikeIdMap(input.resume) ? await readOpenIds(caller, spec) : [];
+  return { resume: buildResume(spec, input, responsesOf(input.resume, openIds), filter) };
+}
+
+async function readOpenIds(caller: Caller, spec: CallSpec): Promise<string[]> {
+  const state = await readThreadState(caller, spec, false);
+  return (state?.interrupts ?? []).map((one) => one.interruptId);
+}
+
+/** Whether a run begins with tasks that were due before. */
+function goesOn(request: EventRequest): boolean {
+  return "resume" in request || ("start" in request && request.start.run?.start.case === undefined);
+}
+
+async function readProgress({ caller, spec }: RunCall) {
+  const state = await readThreadState(caller, spec, true);
+  return state === undefined ? [] : new SnapshotReader(spec.shape, spec.config).read(state).tasks;
+}
+
+async function readThreadState(caller: Caller, spec: CallSpec, subgraphs: boolean) {
+  try {
+    return await callRepeatedly(caller, ThreadService.method.getState, { threadId: spec.thread, subgraphs });
+  } catch (error) {
+    if (isGraphdError(error, "THREAD_NOT_FOUND")) return undefined;
+    throw error;
+  }
+}
+
+/** The items of the events of a run; returns it as it stopped. */
+async function* translateRun(
+  call: StreamCall,
+  request: EventRequest,
+  translator: Translator,
+): AsyncGenerator<StreamItem, Run | undefined, undefined> {
+  const refused = new RefusedRequest();
+  let runId = "";
+  for (;;) {
+    try {
+      for await (const event of followEvents(call.caller, request, { signal: call.spec.config.signal })) {
+        if (event.runId !== "" && event.runId !== runId) {
+          runId = event.runId;
+          call.onRun?.(runId);
+        }
+        if (event.valueOmitted) await restoreOmittedValues(call.caller, event);
+        yield* translator.translate(event);
+        if (event.kind.case === "end") return event.kind.value.run;
+      }
+      return undefined;
+    } catch (error) {
+      if (call.spec.config.signal?.aborted) throw await cancelAborted(call, request, runId);
+      if (!isGraphdError(error) || runId !== "") throw error;
+      refused.recover(request, error);
+    }
+  }
+}
+
+/** How long one call waits for the stop of a run; one that takes longer is followed. */
+const WAIT = durationFromMs(30_000);
+const UNDER_WAY = new Set([RunState.QUEUED, RunState.RUNNING, RunState.CANCELLING]);
+
+/** The run as it stopped. One call starts a run and brings its stop, in place of a stream of its life. */
+async function awaitRun(call: RunCall, request: EventRequest): Promise<Run> {
+  const { caller } = call;
+  const signal = call.spec.config.signal;
+  const refused = new RefusedRequest();
+  let runId = "";
+  for (;;) {
+    try {
+      const run = await startAndWait(caller, request, signal);
+      runId = run.runId;
+      call.onRun?.(runId);
+      return UNDER_WAY.has(run.state) ? await followToStop(call, run) : run;
+    } catch (error) {
+      if (signal?.aborted) throw await cancelAborted(call, request, runId);
+      if (!isGraphdError(error) || runId !== "") throw error;
+      refused.recover(request, error);
+    }
+  }
+}
+
+async function startAndWait(
+  caller: Caller,
+  request: EventRequest,
+  signal: AbortSignal | undefined,
+): Promise<Run> {
+  if ("start" in request) {
+    const { run, requestId } = request.start;
+    return await callRepeatedly(
+      caller,
+      GraphService.method.startRun,
+      { run, requestId, wait: WAIT },
+      { signal },
+    );
+  }
+  if (!("resume" in request)) throw new TypeError("a watch starts no run");
+  const { resume, requestId } = request.resume;
+  return await callRepeatedly(
+    caller,
+    GraphService.method.resumeRun,
+    { resume, requestId, wait: WAIT },
+    { signal },
+  );
+}
+
+async function followToStop(call: RunCall, { threadId, runId }: Run): Promise<Run> {
+  const watch = {
+    threadId,
+    runId,
+    follow: true,
+    filter: filterOf([], { subgraphs: false, someKeys: false }),
+  };
+  const start = { case: "now" as const, value: {} };
+  const options = { served: true, signal: call.spec.config.signal };
+  for await (const { kind } of followEvents(call.caller, { watch: { ...watch, start } }, options)) {
+    if (kind.case === "end" && kind.value.run !== undefined) return kind.value.run;
+  }
+  return await callRepeatedly(call.caller, GraphService.method.getRun, { threadId, runId }, { served: true });
+}
+
+/** Cancels the run of a call whose signal was aborted; returns what to throw. */
+async function cancelAborted(call: RunCall, request: EventRequest, knownId: string): Promise<unknown> {
+  const { caller, spec } = call;
+  const runId = knownId || ("start" in request ? (request.start.run?.runId ?? "") : "");
+  const cancel = {
+    threadId: spec.thread,
+    runId,
+    action: CancelRunRequest_Action.KEEP,
+    reason: "the caller has aborted",
+  };
+  await caller.unary(GraphService.method.cancelRun, cancel).catch((error: unknown) => {
+    if (!isGraphdError(error)) throw error; // The run has ended, or was never begun.
+  });
+  const { reason } = spec.config.signal as AbortSignal;
+  return reason instanceof Error ? reason : createAbortError(String(reason ?? "Aborted"));
+}
+
+function throwFailure(call: RunCall, run: Run): void {
+  const error = errorOfRun(run, call.findThrown);
+  if (error !== undefined) throw error;
+}
+
+/** The values of the state at the end of a run, and the questions that are open then. */
+async function readEnd(
+  caller: Caller,
+  spec: CallSpec,
+  run: Run,
+): Promise<{ values: unknown; interrupts: Interrupt[] }> {
+  const request = { threadId: spec.thread };
+  const state = await callRepeatedly(caller, ThreadService.method.getState, request, { served: true });
+  const interrupts = state.interrupts.filter((one) => run.openInterruptIds.includes(one.interruptId));
+  return {
+    values: payloadText(state.values) === undefined ? undefined : readState(spec.shape, state.values),
+    interrupts,
+  };
+}
