@@ -137,8 +137,7 @@ async function writeUpdate(place: ThreadPlace, request: UpdateRequest): Promise<
     if (isGraphdError(error, "THREAD_NOT_FOUND") && graph !== "") {
       await callRepeatedly(caller, createThread, {
         threadId: thread,
-        graph,
-        graphVersion: version,
+        thread: { graph, graphVersion: version },
         requestId: crypto.randomUUID(),
       });
       return await callRepeatedly(caller, bulkUpdateState, request);
