@@ -47,7 +47,7 @@ func TestOperationsPagesHaveFlagsThatExist(t *testing.T) {
 		read(t, "internal", "server", "graph_options.go") + read(t, "internal", "server", "value_options.go") +
 		read(t, "internal", "server", "store_options.go") + read(t, "internal", "server", "caller_options.go") +
 		read(t, "internal", "server", "audit_options.go") + read(t, "internal", "server", "quota_options.go") +
-		read(t, "internal", "server", "webhook_options.go") + read(t, "internal", "server", "link_options.go") + read(t, "internal", "server", "http_options.go") +
+		read(t, "internal", "server", "webhook_options.go") + read(t, "internal", "server", "link_options.go") + read(t, "internal", "server", "http_options.go") + read(t, "internal", "server", "langgraph_options.go") +
 		read(t, "internal", "server", "sign_in_options.go") + read(t, "internal", "server", "proxy_options.go") +
 		read(t, "internal", "server", "endpoint_tls_options.go") + read(t, "internal", "server", "redis_tls_options.go")
 	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(page, -1) {

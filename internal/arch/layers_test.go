@@ -509,6 +509,7 @@ var layers = []layer{
 	},
 	{path: "page", neverLinks: outerPackages},
 	{path: "internal/web", mayImport: []string{"gen", "internal/identity"}, containsPanics: true, neverLinks: concatLists(driverPackages, []string{module + "/internal/runtime", module + "/internal/transport"})},
+	{path: "internal/agentserver", mayImport: []string{"gen", "internal/web"}, containsPanics: true, neverLinks: concatLists(driverPackages, []string{module + "/internal/runtime", module + "/internal/transport"})},
 	{
 		path: "internal/web/signin", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/identity", "internal/identity/session", "internal/visible"},

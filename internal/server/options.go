@@ -60,6 +60,7 @@ type Options struct {
 	WebhookOptions
 	LinkOptions
 	HTTPOptions
+	LangGraphOptions
 	SignInOptions
 	ProxyOptions
 	LimitOptions
@@ -118,6 +119,7 @@ func (o *Options) RegisterFlags(f *pflag.FlagSet) {
 	o.WebhookOptions.RegisterFlags(f)
 	o.LinkOptions.RegisterFlags(f)
 	o.HTTPOptions.RegisterFlags(f)
+	o.LangGraphOptions.RegisterFlags(f)
 	o.SignInOptions.RegisterFlags(f)
 	o.ProxyOptions.RegisterFlags(f)
 	o.LimitOptions.RegisterFlags(f)
@@ -196,7 +198,7 @@ func (o *Options) validateOptions() error {
 	}
 	return errors.Join(
 		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store), o.validateCallers(),
-		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.validateLinks(), o.validateHTTP(), o.validateSignIn(), o.validateProxy(),
+		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.validateLinks(), o.validateHTTP(), o.validateLangGraph(), o.validateSignIn(), o.validateProxy(),
 		o.LimitOptions.validateOptions(),
 		o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }

@@ -37,6 +37,9 @@ func RunServer(ctx context.Context, o Options, log *zap.Logger, own Environment,
 	if at := s.HTTPURL(); at != "" {
 		fields = append(fields, zap.String("http", at))
 	}
+	if at := s.LangGraphURL(); at != "" {
+		fields = append(fields, zap.String("langgraph", at))
+	}
 	log.Info("serving", fields...)
 	if ready != nil {
 		ready(s)

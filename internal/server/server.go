@@ -63,14 +63,15 @@ type Server struct {
 	findLack       func(net.Addr) string // see Options.findLack
 	tls            *tls.Config           // nil = plain text
 	endpointTLS    func() *tls.Config
-	callers        *callerFiles   // nil = callers are not known
-	closeAudit     func() error   // nil = no call is recorded
-	policy         *accessPolicy  // nil = callers are not known
-	metrics        *httpServer    // nil = no metrics are served
-	links          *linkServer    // nil = the server makes no links
-	browsers       *browserServer // nil = browsers are not served
-	serveErrors    chan error     // an error that ended serving
-	quotas         *quotaFile     // nil = callers have no limits
+	callers        *callerFiles     // nil = callers are not known
+	closeAudit     func() error     // nil = no call is recorded
+	policy         *accessPolicy    // nil = callers are not known
+	metrics        *httpServer      // nil = no metrics are served
+	links          *linkServer      // nil = the server makes no links
+	browsers       *browserServer   // nil = browsers are not served
+	langGraph      *langGraphServer // nil = clients of LangGraph Server are not served
+	serveErrors    chan error       // an error that ended serving
+	quotas         *quotaFile       // nil = callers have no limits
 	notifiers      []*notify.Notifier
 	stopBackground func() // ends the goroutines of startBackground; nil = none
 	isDraining     atomic.Bool
@@ -79,7 +80,7 @@ type Server struct {
 // NewServer wires a server and begins to listen; StartServing starts it. On an
 // error it closes everything that it has opened.
 func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) (_ *Server, err error) {
-	s := &Server{log: log, serveErrors: make(chan error, 5), findLack: o.findLack}
+	s := &Server{log: log, serveErrors: make(chan error, 7), findLack: o.findLack}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.closeAll())
@@ -131,6 +132,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 		return s, err
 	}
 	if s.browsers, err = o.openHTTP(s.callers, log.Named("http")); err != nil {
+		return s, err
+	}
+	if s.langGraph, err = o.openLangGraph(version, log.Named("langgraph")); err != nil {
 		return s, err
 	}
 	name.Options = o.StoreOptions
@@ -412,6 +416,7 @@ func (s *Server) StartServing() {
 	}()
 	s.links.findPages().serve("links", s.serveErrors)
 	s.serveHTTP()
+	s.serveLangGraph()
 	s.metrics.serve("metrics", s.serveErrors)
 }
 
@@ -427,6 +432,7 @@ func (s *Server) DrainServer(ctx context.Context) error {
 	err := <-drained
 	s.links.findPages().drain(ctx)
 	s.browsers.drain(ctx)
+	s.langGraph.drain(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("the drain timeout has passed; what was left was cut")
 		err = nil
@@ -446,7 +452,7 @@ func (s *Server) closeAll() error {
 			all = append(all, err)
 		}
 	}
-	all = append(all, s.links.findPages().close(), s.browsers.close(), s.metrics.close())
+	all = append(all, s.links.findPages().close(), s.browsers.close(), s.langGraph.close(), s.metrics.close())
 	if s.Engine != nil {
 		s.Engine.Close()
 	}

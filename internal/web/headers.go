@@ -71,13 +71,9 @@ func checkMetadata(given metadata.MD) error {
 	return nil
 }
 
-// maxTimeoutDigits bounds Connect-Timeout-Ms, as the protocol says.
-const maxTimeoutDigits = 10
-
-// callContext returns the context of a call: its headers, and how long it may take. The context is
-// that of the request when there is an error.
-func (f *Facade) callContext(r *http.Request) (context.Context, context.CancelFunc, error) {
-	ctx := r.Context()
+// forwardHeaders returns the context of a request with the metadata of its calls. The context is that
+// of the request when there is an error.
+func forwardHeaders(r *http.Request, parts *CallerParts) (context.Context, error) {
 	forwarded := metadata.MD{}
 	for _, header := range callHeaders() {
 		room := maxHeaderBytes
@@ -85,11 +81,23 @@ func (f *Facade) callContext(r *http.Request) (context.Context, context.CancelFu
 			appendCut(forwarded, header, value, &room)
 		}
 	}
-	f.opts.Callers.appendMetadata(forwarded, r)
+	parts.appendMetadata(forwarded, r)
 	if err := checkMetadata(forwarded); err != nil {
+		return r.Context(), err
+	}
+	return metadata.NewOutgoingContext(r.Context(), forwarded), nil
+}
+
+// maxTimeoutDigits bounds Connect-Timeout-Ms, as the protocol says.
+const maxTimeoutDigits = 10
+
+// callContext returns the context of a call: its headers, and how long it may take. The context is
+// that of the request when there is an error.
+func (f *Facade) callContext(r *http.Request) (context.Context, context.CancelFunc, error) {
+	ctx, err := forwardHeaders(r, &f.opts.Callers)
+	if err != nil {
 		return ctx, nil, err
 	}
-	ctx = metadata.NewOutgoingContext(ctx, forwarded)
 	given := r.Header.Get("Connect-Timeout-Ms")
 	if given == "" {
 		ctx, cancel := context.WithCancel(ctx)

@@ -46,7 +46,7 @@ func (f *Facade) readRequest(c *call, held *reserved) (proto.Message, error) {
 		return nil, newError(codes.Unimplemented, reasonInvalidField,
 			fmt.Sprintf("the header %s is %.100q: want identity, the server takes no compressed requests", encoding, given), map[string]string{"field": encoding})
 	}
-	body, err := f.readBody(c, held)
+	body, err := readBody(c.r, f.mostBytes(), held)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +70,8 @@ func (f *Facade) readRequest(c *call, held *reserved) (proto.Message, error) {
 const firstBytes = 512
 
 // readBody reads the body of a request. What a browser has announced and not sent holds nothing.
-func (f *Facade) readBody(c *call, held *reserved) (body []byte, err error) {
-	most := int64(f.opts.MaxMessageBytes) + headroomBytes
-	expected := c.r.ContentLength
+func readBody(r *http.Request, most int64, held *reserved) (body []byte, err error) {
+	expected := r.ContentLength
 	if expected < 0 {
 		expected = most
 	}
@@ -90,7 +89,7 @@ func (f *Facade) readBody(c *call, held *reserved) (body []byte, err error) {
 			}
 			body = append(make([]byte, 0, size), body...)
 		}
-		n, err := c.r.Body.Read(body[len(body):cap(body)])
+		n, err := r.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		switch {
 		case errors.Is(err, io.EOF):
@@ -100,6 +99,9 @@ func (f *Facade) readBody(c *call, held *reserved) (body []byte, err error) {
 		}
 	}
 }
+
+// mostBytes is what a request may have.
+func (f *Facade) mostBytes() int64 { return int64(f.opts.MaxMessageBytes) + headroomBytes }
 
 func newBusyError() error {
 	return newError(codes.ResourceExhausted, reasonTooManyRequests, "the server holds too many requests: try again", nil)

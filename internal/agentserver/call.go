@@ -1,0 +1,151 @@
+package agentserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// call is a request that is served, with the services that it calls.
+type call struct {
+	server   *Server
+	w        http.ResponseWriter
+	r        *http.Request
+	hasBegun bool // the head of the answer is written
+
+	ctx      context.Context //nolint:containedctx // that of this request
+	body     []byte
+	graphs   graphdv1.GraphServiceClient
+	threads  graphdv1.ThreadServiceClient
+	registry graphdv1.RegistryServiceClient
+}
+
+// serve reads the request, connects it with the services, and handles it.
+func (c *call) serve(handle handler) error {
+	moveAPIKey(c.r.Header)
+	ctx, conn, err := c.server.opts.Door.OpenConnection(c.r)
+	if err != nil {
+		return err
+	}
+	body, release, err := c.server.opts.Door.ReadBody(c.r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	c.ctx, c.body = ctx, body
+	c.graphs, c.threads = graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn)
+	c.registry = graphdv1.NewRegistryServiceClient(conn)
+	return handle(c)
+}
+
+// moveAPIKey makes the header in which clients of LangGraph Server send a key the one of graphd.
+func moveAPIKey(h http.Header) {
+	if key := h.Get("X-Api-Key"); key != "" && h.Get("Authorization") == "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// decodeBody decodes the JSON object of the request. An empty body is an empty object.
+func (c *call) decodeBody(to any) error {
+	if len(bytes.TrimSpace(c.body)) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(c.body, to)
+	if err == nil {
+		return nil
+	}
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return invalidField(wrongType.Field, "is a JSON %s: want %s", wrongType.Value, nameType(wrongType.Type))
+	}
+	if wrong, ok := errors.AsType[*apiError](err); ok {
+		return wrong
+	}
+	return newError(http.StatusUnprocessableEntity, "INVALID_PAYLOAD_JSON", fmt.Sprintf("the body is no JSON object: %.200s", err.Error()))
+}
+
+// writeJSON answers with a value.
+func (c *call) writeJSON(status int, value any) error {
+	text, err := encodeJSON(value)
+	if err != nil {
+		return fmt.Errorf("encoding an answer: %w", err)
+	}
+	return c.writeText(status, text)
+}
+
+// writeText answers with JSON text.
+func (c *call) writeText(status int, text []byte) error {
+	release, err := c.server.opts.Door.HoldUnread(len(text))
+	if err != nil {
+		return err
+	}
+	defer release()
+	c.beginAnswer("application/json", status)
+	c.extendDeadline()
+	_, _ = c.w.Write(text) // on an error the client has left
+	return nil
+}
+
+// writeNothing answers without a body.
+func (c *call) writeNothing() error {
+	c.hasBegun = true
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// beginAnswer writes the head of the answer, once.
+func (c *call) beginAnswer(contentType string, status int) {
+	if c.hasBegun {
+		return
+	}
+	c.hasBegun = true
+	c.w.Header().Set("Content-Type", contentType)
+	c.w.WriteHeader(status)
+}
+
+// extendDeadline gives the client time to take what is written next.
+func (c *call) extendDeadline() {
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.server.opts.StallTimeout))
+}
+
+// encodeJSON encodes a value in one line, without escapes for HTML.
+func encodeJSON(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// queryFlag reads a boolean parameter of the URL.
+func (c *call) queryFlag(name string) (bool, error) {
+	switch given := c.r.URL.Query().Get(name); given {
+	case "", "0", "false", "False":
+		return false, nil
+	case "1", "true", "True":
+		return true, nil
+	default:
+		return false, invalidField(name, "is %.100q: want true or false", given)
+	}
+}
+
+// queryNumber reads a number from 0 to most of the URL.
+func (c *call) queryNumber(name string, standard, most int) (int, error) {
+	given := c.r.URL.Query().Get(name)
+	if given == "" {
+		return standard, nil
+	}
+	n, err := strconv.Atoi(given)
+	if err != nil || n < 0 || n > most {
+		return 0, invalidField(name, "is %.100q: want a number from 0 to %d", given, most)
+	}
+	return n, nil
+}

@@ -1,0 +1,298 @@
+package agentserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// plan is what graphd has to do for a run request: start a run, go on with one, or nothing.
+type plan struct {
+	request     *runRequest
+	thread      string
+	leg         *leg
+	start       *graphdv1.RunSpec    // nil = no run is started
+	resume      *graphdv1.ResumeSpec // nil = no run goes on
+	isTemporary bool                 // the thread is deleted when the run ends
+}
+
+// temporaryTTL is how long the thread of a stateless run is kept when no request sees its end.
+const temporaryTTL = 5 * time.Minute
+
+// readPlan reads the run request in the body, and decides what to do for it.
+func (c *call) readPlan() (*plan, error) {
+	r, err := c.readRunRequest()
+	if err != nil {
+		return nil, err
+	}
+	graph, err := c.findGraph(r.Assistant)
+	if err != nil {
+		return nil, refuseAssistant(err)
+	}
+	p := &plan{request: r, thread: c.r.PathValue("thread")}
+	if p.thread == "" {
+		return p, c.planStateless(p, graph)
+	}
+	if p.thread, err = c.pathID("thread"); err != nil {
+		return nil, err
+	}
+	return p, refuseAssistant(c.planRun(p, graph))
+}
+
+// refuseAssistant makes an unknown graph a wrong field of the request.
+func refuseAssistant(err error) error {
+	if reason := reasonOf(err); reason == "GRAPH_NOT_FOUND" || reason == "ASSISTANT_NOT_FOUND" {
+		shown := *toAPIError(err)
+		shown.status = http.StatusUnprocessableEntity
+		return shown.ofField("assistant_id")
+	}
+	return err
+}
+
+// planStateless makes a thread for the run.
+func (c *call) planStateless(p *plan, graph string) error {
+	p.thread = uuid.NewString()
+	wanted := &graphdv1.Thread{Graph: graph}
+	if p.request.OnCompletion != "keep" {
+		p.isTemporary = true
+		wanted.Expiration = &graphdv1.Thread_Ttl{Ttl: durationpb.New(temporaryTTL)}
+	}
+	if p.request.Command.isResume() {
+		return invalidField("command.resume", "is an answer without a thread: POST it to /threads/{thread_id}/runs")
+	}
+	if _, err := c.threads.CreateThread(c.ctx, &graphdv1.CreateThreadRequest{ThreadId: p.thread, Thread: wanted}); err != nil {
+		return refuseAssistant(err)
+	}
+	return p.planStart(graph)
+}
+
+// planRun decides what to do on a thread.
+func (c *call) planRun(p *plan, graph string) error {
+	r := p.request
+	switch {
+	case r.Command.isResume():
+		return c.planAnswer(p, graph)
+	case r.Command.endsThread():
+		return c.endThread(p)
+	case r.Command != nil, !isAbsent(r.Input), r.checkpointRef() != nil:
+		return p.planStart(graph)
+	}
+	return c.planGoOn(p, graph)
+}
+
+// planStart starts a run.
+func (p *plan) planStart(graph string) error {
+	r := p.request
+	id := uuid.NewString()
+	p.leg = newLeg(id, 0, r)
+	p.leg.Temporary = p.isTemporary
+	labels, err := r.allMetadata().toLabels()
+	if err != nil {
+		return err
+	}
+	key, text, err := p.leg.toLabel()
+	if err != nil {
+		return err
+	}
+	labels[key] = text
+	p.start = &graphdv1.RunSpec{
+		ThreadId: p.thread, RunId: id, Graph: graph, CreateThread: r.IfNotExists == "create", Context: r.runContext(), Metadata: labels,
+		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, StepLimit: r.stepLimit(), Concurrency: r.concurrency(),
+	}
+	at := r.checkpointRef()
+	switch {
+	case r.Command != nil:
+		p.start.Update, p.start.GotoTargets = givenUpdate(r.Command), leadingOn(r.Command.Goto)
+		p.start.OpenInterrupts = graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_DISCARD
+	case !isAbsent(r.Input):
+		p.start.Start = &graphdv1.RunSpec_Input{Input: newPayload(r.Input)}
+		p.start.InputAt = at
+		p.start.OpenInterrupts = graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_DISCARD
+	case at != nil:
+		p.start.Start = &graphdv1.RunSpec_ReplayFrom{ReplayFrom: at}
+		p.start.OpenInterrupts = graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_DISCARD
+	}
+	return nil
+}
+
+func givenUpdate(command *runCommand) *graphdv1.Payload {
+	if isAbsent(command.Update) {
+		return nil
+	}
+	return newPayload(command.Update)
+}
+
+// leadingOn returns the targets that are nodes.
+func leadingOn(targets gotoList) gotoList {
+	return slices.DeleteFunc(slices.Clone(targets), func(g *graphdv1.Goto) bool { return g.GetNode() == endNode })
+}
+
+// planAnswer answers questions. Only open ones take an answer, and only one answer each.
+func (c *call) planAnswer(p *plan, graph string) error {
+	waiting, err := c.readThread(p.thread)
+	if err != nil {
+		return err
+	}
+	if err := checkGraph(waiting, graph); err != nil {
+		return err
+	}
+	if err := c.planResume(p, waiting); err != nil {
+		return err
+	}
+	etags := map[string]string{}
+	for _, q := range listQuestions(waiting.GetInterrupts()) {
+		etags[q.GetInterruptId()] = q.GetEtag()
+	}
+	given := p.request.Command.Resume
+	byID := map[string]json.RawMessage{}
+	if isObject(given) && json.Unmarshal(given, &byID) == nil && areQuestionIDs(byID) {
+		for id, value := range byID {
+			p.resume.Responses = append(p.resume.Responses, newResponse(id, value, etagOf(etags, id)))
+		}
+		return nil
+	}
+	p.resume.Single = newResponse("", given, "")
+	if len(etags) == 1 {
+		for _, etag := range etags {
+			p.resume.Single.Etag = etag
+		}
+	}
+	return nil
+}
+
+// checkGraph refuses an assistant of another graph than that of the thread.
+func checkGraph(of *graphdv1.Thread, graph string) error {
+	if of.GetGraph() == "" || of.GetGraph() == graph {
+		return nil
+	}
+	return invalidField("assistant_id", "is of the graph %.100q, and the thread is of %.100q: a thread stays with its graph", graph, of.GetGraph())
+}
+
+// closedQuestion is an etag that no question has: an answer to a question that is not open is refused,
+// also when it is the one that the question has.
+const closedQuestion = "closed"
+
+func etagOf(etags map[string]string, id string) string {
+	if etag, isOpen := etags[id]; isOpen {
+		return etag
+	}
+	return closedQuestion
+}
+
+func areQuestionIDs(answers map[string]json.RawMessage) bool {
+	for key := range answers {
+		if !isQuestionID(key) {
+			return false
+		}
+	}
+	return len(answers) > 0
+}
+
+func newResponse(id string, value json.RawMessage, etag string) *graphdv1.InterruptResponse {
+	return &graphdv1.InterruptResponse{InterruptId: id, Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)}, Etag: etag}
+}
+
+// planResume goes on with the run that a thread waits for.
+func (c *call) planResume(p *plan, waiting *graphdv1.Thread) error {
+	r := p.request
+	p.resume = &graphdv1.ResumeSpec{ThreadId: p.thread, Settings: r.newSettings(), Metadata: map[string]string{}}
+	if r.Command != nil {
+		p.resume.Update, p.resume.GotoTargets = givenUpdate(r.Command), leadingOn(r.Command.Goto)
+	}
+	if at := r.checkpointRef(); at != nil {
+		p.resume.ExpectedCheckpointId = at.GetCheckpointId()
+	}
+	p.leg = newLeg(uuid.NewString(), 0, r)
+	if waiting.GetRunId() == "" {
+		return nil // graphd refuses the answer
+	}
+	old, err := c.graphs.GetRun(c.ctx, &graphdv1.GetRunRequest{ThreadId: p.thread, RunId: waiting.GetRunId()})
+	if err != nil {
+		return err
+	}
+	legs := readLegs(old)
+	p.leg.Number = legs[len(legs)-1].Number + 1
+	p.leg.After, p.leg.Log = old.GetAppliedThrough().GetSequence(), old.GetAppliedThrough().GetLogId()
+	if given := r.allMetadata(); len(given) > 0 {
+		p.leg.Metadata = given
+	}
+	key, text, err := p.leg.toLabel()
+	p.resume.Metadata[key] = text
+	return err
+}
+
+// newSettings returns what the run goes by from here on, nil = as before.
+func (r *runRequest) newSettings() *graphdv1.RunSettings {
+	s := &graphdv1.RunSettings{Context: r.runContext(), InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, StepLimit: r.stepLimit()}
+	if s.Context == nil && len(s.InterruptBefore) == 0 && len(s.InterruptAfter) == 0 && s.StepLimit == 0 {
+		return nil
+	}
+	return s
+}
+
+// planGoOn goes on with what a thread has left to do. One that waits for a person does nothing.
+func (c *call) planGoOn(p *plan, graph string) error {
+	if p.request.IfNotExists == "create" {
+		return p.planStart(graph)
+	}
+	found, err := c.readThread(p.thread)
+	if err != nil {
+		return err
+	}
+	if err := checkGraph(found, graph); err != nil {
+		return err
+	}
+	switch {
+	case found.GetState() != graphdv1.ThreadState_THREAD_STATE_INTERRUPTED:
+		return p.planStart(graph)
+	case len(listQuestions(found.GetInterrupts())) > 0:
+		return nil
+	}
+	if err := c.planResume(p, found); err != nil {
+		return err
+	}
+	if p.resume.GetSettings() == nil { // the breakpoints of the run before end with it
+		p.resume.Settings = &graphdv1.RunSettings{}
+	}
+	return nil
+}
+
+// endThread drops what a thread has left to do.
+func (c *call) endThread(p *plan) error {
+	_, err := c.threads.UpdateState(c.ctx, &graphdv1.UpdateStateRequest{ThreadId: p.thread, AsNode: endNode, SupersedeInterrupts: true})
+	return err
+}
+
+// doesNothing reports whether no run begins or goes on.
+func (p *plan) doesNothing() bool { return p.start == nil && p.resume == nil }
+
+// hasNothingLeft reports whether an error says that a thread has nothing left to do. Its present
+// values are the answer then.
+func (p *plan) hasNothingLeft(err error) bool {
+	return p.start != nil && p.start.GetStart() == nil && p.request.Command == nil && reasonOf(err) == "NOTHING_TO_DO"
+}
+
+// beginRun starts the run or goes on with it, and waits for its next stop as long as told.
+func (c *call) beginRun(p *plan, wait time.Duration) (*graphdv1.Run, error) {
+	if p.start != nil {
+		begun, err := c.graphs.StartRun(c.ctx, &graphdv1.StartRunRequest{Run: p.start, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+		return begun, refuseAssistant(err)
+	}
+	return c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+}
+
+// settleLeg finds the leg that a request has begun. An answer to a run that another answer has set
+// going belongs to the leg of that one.
+func (p *plan) settleLeg(of *graphdv1.Run) *leg {
+	legs := readLegs(of)
+	if own := chooseLeg(legs, p.leg.ID); own != nil {
+		return own
+	}
+	return legs[len(legs)-1]
+}

@@ -1,0 +1,136 @@
+package agentserver
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// locate sets the headers that say where a run is found: the run, and what shows its end.
+func (c *call) locate(thread, run, how string) {
+	path := "/threads/" + thread + "/runs/" + run
+	c.w.Header().Set("Content-Location", path)
+	c.w.Header().Set("Location", path+"/"+how)
+}
+
+// createRun answers POST /threads/{id}/runs and POST /runs.
+func (c *call) createRun() error {
+	p, err := c.readPlan()
+	if err != nil {
+		return err
+	}
+	if p.doesNothing() {
+		return c.showUnkeptRun(p)
+	}
+	begun, err := c.beginRun(p, 0)
+	if p.hasNothingLeft(err) {
+		return c.showUnkeptRun(p)
+	}
+	if err != nil {
+		return err
+	}
+	l := p.settleLeg(begun)
+	c.locate(p.thread, l.ID, "join")
+	return c.writeJSON(http.StatusOK, newRun(begun, l))
+}
+
+// showUnkeptRun answers with a run that had nothing to do.
+func (c *call) showUnkeptRun(p *plan) error {
+	of, err := c.threads.GetThread(c.ctx, &graphdv1.GetThreadRequest{ThreadId: p.thread})
+	if err != nil {
+		return err
+	}
+	done := &graphdv1.Run{ThreadId: p.thread, Graph: of.GetGraph(), State: graphdv1.RunState_RUN_STATE_SUCCEEDED, UpdateTime: of.GetUpdateTime()}
+	return c.writeJSON(http.StatusOK, newRun(done, newLeg(uuid.NewString(), 0, p.request)))
+}
+
+// getRun answers GET /threads/{id}/runs/{run}.
+func (c *call) getRun() error {
+	of, l, err := c.pathLeg()
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(http.StatusOK, newRun(of, l))
+}
+
+// runStatuses lists the statuses of runs.
+func runStatuses() []string {
+	return []string{statusPending, statusRunning, statusSuccess, statusError, statusTimeout, statusInterrupted}
+}
+
+// listRuns answers GET /threads/{id}/runs.
+func (c *call) listRuns() error {
+	thread, err := c.pathID("thread")
+	if err != nil {
+		return err
+	}
+	limit, err := c.queryNumber("limit", standardPage, largestPage)
+	if err != nil {
+		return err
+	}
+	offset, err := c.queryNumber("offset", 0, largestOffset)
+	if err != nil {
+		return err
+	}
+	status := c.r.URL.Query().Get("status")
+	if status != "" && !slices.Contains(runStatuses(), status) {
+		return invalidField("status", "is %.100q: want pending, running, success, error, timeout or interrupted", status)
+	}
+	list := []run{}
+	passed := 0
+	err = c.visitLegs(thread, limit+offset+1, func(of *graphdv1.Run, l *leg) bool {
+		if status == "" || status == l.status(of) {
+			if passed++; passed > offset && len(list) < limit {
+				list = append(list, newRun(of, l))
+			}
+		}
+		return len(list) < limit
+	})
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(http.StatusOK, list)
+}
+
+// cancelRun answers POST /threads/{id}/runs/{run}/cancel.
+func (c *call) cancelRun() error {
+	of, l, err := c.pathLeg()
+	if err != nil {
+		return err
+	}
+	wait, err := c.queryFlag("wait")
+	if err != nil {
+		return err
+	}
+	action := graphdv1.CancelRunRequest_ACTION_KEEP
+	switch given := c.r.URL.Query().Get("action"); given {
+	case "", "interrupt":
+	case "rollback":
+		action = graphdv1.CancelRunRequest_ACTION_ROLLBACK
+	default:
+		return invalidField("action", "is %.100q: want interrupt or rollback", given)
+	}
+	if l.next > 0 {
+		return newError(http.StatusConflict, "RUN_NOT_CANCELLABLE", "the run has ended: it stopped at questions, and another run has answered them")
+	}
+	_, err = c.graphs.CancelRun(c.ctx, &graphdv1.CancelRunRequest{ThreadId: of.GetThreadId(), RunId: of.GetRunId(), Action: action, Wait: wait})
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(http.StatusOK, map[string]any{})
+}
+
+// deleteRun answers DELETE /threads/{id}/runs/{run}.
+func (c *call) deleteRun() error {
+	if _, _, err := c.pathLeg(); err != nil {
+		return err
+	}
+	return newError(http.StatusNotImplemented, "FEATURE_DISABLED", "graphd keeps the runs of a thread as long as the thread: delete the thread, or prune it")
+}
+
+// waitPart is how long one call waits for a run. A sign of life is sent between them.
+const waitPart = 10 * time.Second
