@@ -247,7 +247,8 @@ describe("the inbox", () => {
       kind: "commented",
       note: "looks right",
     });
-    expect((await client.inbox.update(question, { assignees: ["ann"] })).assignees).toEqual(["ann"]);
+    const commented = await client.inbox.get("inbox", question.id);
+    expect((await client.inbox.update(commented, { assignees: ["ann"] })).assignees).toEqual(["ann"]);
     expect(await collect(client.inbox.list({ assignee: "ann" }))).toHaveLength(1);
     await expect(client.inbox.answer(question, { decision: "perhaps" })).rejects.toThrow(InvalidResumeError);
     await expect(

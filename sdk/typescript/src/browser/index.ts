@@ -1,0 +1,1 @@
+export { type BrowserOptions, ConnectCaller } from "./connect_caller.js";
