@@ -65,6 +65,8 @@ BEFORE      ?= HEAD~1
 BUILDS      := $(abspath .cache/bench-builds)
 PYTESTFLAGS ?=
 VITESTFLAGS ?=
+# Versions of Node for make ts-pack.
+NODES       ?= 20 22 24
 SEEDS       ?= 200
 LANGGRAPH   ?=
 RUNS        ?= 1000
@@ -116,6 +118,10 @@ python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases a
 .PHONY: ts-test
 ts-test: $(TS_MODULES) build ## Test the TypeScript SDK against a real server (VITESTFLAGS="-t codec" narrows)
 	cd $(TS) && GRAPHD_BIN='$(CURDIR)/bin/graphd' node_modules/.bin/vitest run $(VITESTFLAGS)
+
+.PHONY: ts-pack
+ts-pack: $(TS_MODULES) build ## Pack the TypeScript SDK, and try the file in an empty project on NODES (20 22 24; empty: the Node that is here)
+	cd $(TS) && GRAPHD_BIN='$(CURDIR)/bin/graphd' node tools/pack.mjs $(NODES)
 
 .PHONY: examples
 examples: $(VENV)/ok build ## Run the examples as people do: servers, workers and the command line as processes

@@ -4,6 +4,9 @@ import { defineConfig } from "tsdown";
 export default defineConfig({
   entry: {
     index: "src/index.ts",
+    client: "src/node.ts",
+    dev: "src/dev/index.ts",
+    web: "src/web.ts",
   },
   format: ["esm", "cjs"],
   target: "es2022",

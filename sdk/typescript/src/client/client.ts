@@ -3,7 +3,7 @@ import { GraphView } from "../_gen/graphd/v1/graph_pb.js";
 import { CancelRunRequest_Action, GraphService } from "../_gen/graphd/v1/graph_service_pb.js";
 import { RegistryService } from "../_gen/graphd/v1/registry_service_pb.js";
 import { ThreadService } from "../_gen/graphd/v1/thread_service_pb.js";
-import { type Caller, type CallOptions, callOnce, callRepeatedly } from "../calls/index.js";
+import { type Caller, type CallOptions, callOnce, callRepeatedly, createId } from "../calls/index.js";
 import { publicThread, wireThread } from "../names/index.js";
 import type { RunConfig } from "./config.js";
 import { type FollowedItem, type FollowRunOptions, followRun } from "./follow_run.js";
@@ -189,7 +189,7 @@ export class Client {
 
   private createCall(graph: string, input: unknown, options: RunOptions): RunCall {
     const { threadId, version = "", interruptBefore, interruptAfter, outputKeys, ...config } = options;
-    const thread = threadId ?? config.configurable?.thread_id ?? crypto.randomUUID();
+    const thread = threadId ?? config.configurable?.thread_id ?? createId();
     const configurable = { ...config.configurable, thread_id: thread };
     return {
       caller: this.caller,

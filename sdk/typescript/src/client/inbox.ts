@@ -5,7 +5,7 @@ import {
   CountInterruptsResponse_Precision,
   InterruptService,
 } from "../_gen/graphd/v1/interrupt_service_pb.js";
-import { type Caller, callOnce, callRepeatedly } from "../calls/index.js";
+import { type Caller, callOnce, callRepeatedly, createId } from "../calls/index.js";
 import { toPayload } from "../codec/index.js";
 import { InvalidArgumentError } from "../errors/index.js";
 import { wireThread } from "../names/index.js";
@@ -123,7 +123,7 @@ export class Inbox {
 
   /** Adds a comment to the trail of an open question. It answers nothing. */
   async comment(question: Named, text: string): Promise<TrailEntry> {
-    const request = { ...nameOf(question), text, requestId: crypto.randomUUID() };
+    const request = { ...nameOf(question), text, requestId: createId() };
     return readTrailEntry(await callRepeatedly(this.caller, calls.commentInterrupt, request));
   }
 
@@ -139,7 +139,7 @@ export class Inbox {
   private async respond(question: Question, outcome: Outcome, note = ""): Promise<Run> {
     const response = { interruptId: question.id, outcome, seen: question.seen, note };
     const resume = { threadId: wireThread(question.threadId), responses: [response] };
-    const request = { resume, requestId: crypto.randomUUID() };
+    const request = { resume, requestId: createId() };
     return readRun(await callRepeatedly(this.caller, GraphService.method.resumeRun, request));
   }
 }

@@ -1,4 +1,5 @@
 import type { Event, MessageDelta, TaskChange } from "../_gen/graphd/v1/event_pb.js";
+import { createId } from "../calls/index.js";
 import { fromPayload } from "../codec/index.js";
 import { NAMESPACE_SEPARATOR } from "../constants.js";
 import { publicLevels, publicName } from "../names/index.js";
@@ -69,7 +70,7 @@ export class MessageStream {
 
   /** A message without an id gets one: it is no other message's repetition. */
   private ensureId(message: StoredMessage): string {
-    message.id ??= crypto.randomUUID();
+    message.id ??= createId();
     return message.id;
   }
 

@@ -1,4 +1,5 @@
 /** What to ask of the server for an invoke or stream call. */
+
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { EventFilterSchema } from "../_gen/graphd/v1/event_pb.js";
 import {
@@ -12,6 +13,7 @@ import {
   OpenInterruptPolicy,
   type RunSpecSchema,
 } from "../_gen/graphd/v1/run_pb.js";
+import { createId } from "../calls/index.js";
 import { textPayload, toPayload } from "../codec/index.js";
 import { EmptyInputError, InvalidArgumentError, InvalidUpdateError } from "../errors/index.js";
 import { parseNamespace } from "../names/index.js";
@@ -74,7 +76,7 @@ export function buildStart(
   };
   const at = call.config.configurable?.checkpoint_id;
   if (at !== undefined && run.start?.case === "input") run.inputAt = { checkpointId: String(at) };
-  return create(StreamRequestSchema, { run, filter, requestId: crypto.randomUUID() });
+  return create(StreamRequestSchema, { run, filter, requestId: createId() });
 }
 
 /** The request that answers questions, and follows the run that goes on. */
@@ -97,7 +99,7 @@ export function buildResume(
       ...commandOf(call, command),
     },
     filter,
-    requestId: crypto.randomUUID(),
+    requestId: createId(),
   });
 }
 
@@ -174,5 +176,5 @@ function readStepLimit(limit: number | undefined): number {
 /** The id that the caller gives to a run, or one of our own. The same id again is the same run. */
 function runIdOf(config: RunConfig): string {
   const given = config.runId ?? "";
-  return /^[A-Za-z0-9_.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
+  return /^[A-Za-z0-9_.:-]{1,128}$/.test(given) ? given : createId();
 }

@@ -7,7 +7,7 @@ import {
   type StateUpdateSchema,
   ThreadService,
 } from "../_gen/graphd/v1/thread_service_pb.js";
-import { type Caller, callRepeatedly } from "../calls/index.js";
+import { type Caller, callRepeatedly, createId } from "../calls/index.js";
 import { textPayload, toPayload } from "../codec/index.js";
 import { END } from "../constants.js";
 import { InvalidUpdateError, isGraphdError } from "../errors/index.js";
@@ -120,7 +120,7 @@ export async function updateThreadState(
     threadId: place.thread,
     at: checkpointOf(place.config),
     supersteps: supersteps.map((updates) => buildSuperstep(place, updates)),
-    requestId: crypto.randomUUID(),
+    requestId: createId(),
   };
   const written = await writeUpdate(place, request);
   if (written.checkpoint === undefined) throw new InvalidUpdateError("the server has made no checkpoint");
@@ -138,7 +138,7 @@ async function writeUpdate(place: ThreadPlace, request: UpdateRequest): Promise<
       await callRepeatedly(caller, createThread, {
         threadId: thread,
         thread: { graph, graphVersion: version },
-        requestId: crypto.randomUUID(),
+        requestId: createId(),
       });
       return await callRepeatedly(caller, bulkUpdateState, request);
     }

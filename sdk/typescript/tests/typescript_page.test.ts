@@ -1,0 +1,35 @@
+/** The programs of docs/typescript.md are run: the blocks of a section are one program. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { startServer } from "./server.js";
+
+const started = startServer();
+const folder = fileURLToPath(new URL("./.page/", import.meta.url));
+
+beforeAll(() => mkdirSync(folder, { recursive: true }));
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The code of a section, in the order of its blocks. */
+function readProgram(section: string): string {
+  const page = readFileSync(new URL("../../../docs/typescript.md", import.meta.url), "utf8");
+  const text = page.split(`\n## ${section}\n`)[1]?.split("\n## ")[0] ?? "";
+  return [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code).join("\n");
+}
+
+test("clients", async () => {
+  vi.stubEnv("GRAPHD_SERVER", started.server.address);
+  const said: unknown[][] = [];
+  const log = vi.spyOn(console, "log").mockImplementation((...parts) => void said.push(parts));
+  writeFileSync(`${folder}clients.ts`, readProgram("Clients"));
+  await import(/* @vite-ignore */ `${folder}clients.ts`);
+  log.mockRestore();
+  expect(said[0]).toEqual(["10 EUR"]);
+  expect(said[1]).toEqual([["reviewed 10 EUR"]]);
+  expect(said).toContainEqual([{ __interrupt__: [expect.objectContaining({ value: "20 EUR" })] }]);
+  expect(said).toContainEqual([expect.any(String), "updates", { __interrupt__: [expect.anything()] }]);
+  expect(said.at(-1)).toEqual(["succeeded"]);
+});

@@ -1,0 +1,79 @@
+// Packs the package as it would be published, and tries the file: what publint and arethetypeswrong say of it, and
+// a program in an empty project, as ESM and as CommonJS, on each version of Node that is named.
+//   node tools/pack.mjs [20 22 24]      without versions: on the Node that runs this
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const cache = join(root, "..", "..", ".cache");
+const folder = join(cache, "ts-pack");
+
+function run(command, args, options = {}) {
+  return execFileSync(command, args, {
+    cwd: root,
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
+    ...options,
+  });
+}
+
+const tool = (name, ...args) => process.stdout.write(run(join(root, "node_modules", ".bin", name), args));
+
+/** The tarball, freshly built. */
+function pack() {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  tool("tsdown", "--logLevel", "warn");
+  const [packed] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder]));
+  console.log(`${packed.filename}: ${packed.files.length} files, ${packed.size} bytes`);
+  for (const { path } of packed.files) {
+    if (!/^(dist\/|package\.json$|README\.md$)/.test(path)) throw new Error(`${path} is packed`);
+  }
+  return join(folder, packed.filename);
+}
+
+/** The program of a version of Node, from its package on npm. */
+function findNode(version) {
+  if (version === undefined) return process.execPath;
+  const name = `node-${process.platform}-${process.arch}`;
+  const prefix = join(cache, `node-${version}`);
+  const program = join(prefix, "node_modules", name, "bin", "node");
+  if (!existsSync(program)) {
+    run("npm", ["install", "--prefix", prefix, "--no-save", "--no-audit", "--no-fund", `${name}@${version}`]);
+  }
+  return program;
+}
+
+/** An empty project with the tarball in it, and the programs that are tried there. */
+function createProject(tarball) {
+  const project = join(folder, "project");
+  mkdirSync(project);
+  writeFileSync(join(project, "package.json"), '{ "name": "project", "private": true }\n');
+  run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error", tarball], {
+    cwd: project,
+  });
+  const body = readFileSync(join(root, "tests", "packed_program.mjs"), "utf8");
+  writeFileSync(join(project, "program.mjs"), body);
+  const required = body.replace(/^import (\{.*\}) from "(.*)";$/gm, 'const $1 = require("$2");');
+  writeFileSync(join(project, "program.cjs"), required);
+  return project;
+}
+
+const tarball = pack();
+tool("publint", "run", tarball, "--strict");
+tool("attw", tarball, "--profile", "node16", "--format", "table-flipped");
+const project = createProject(tarball);
+const programs = readdirSync(project).filter((name) => name.startsWith("program."));
+const versions = process.argv.slice(2);
+for (const version of versions.length > 0 ? versions : [undefined]) {
+  const node = findNode(version);
+  const name = run(node, ["--version"]).trim();
+  for (const program of programs) {
+    const said = run(node, [program], { cwd: project, timeout: 120_000 });
+    if (said !== "log: read 3 EUR, review, closed: approved\n")
+      throw new Error(`${program} on Node ${name} says: ${said}`);
+    console.log(`${program} works on Node ${name}`);
+  }
+}
