@@ -176,7 +176,7 @@ func (s *runStream) writeMetadata() error {
 // comes next.
 func (s *runStream) join(lastEvent string) error {
 	isOver := s.leg.next > 0 || isStopped(s.of.GetState())
-	request := &graphdv1.WatchRequest{ThreadId: s.of.GetThreadId(), RunId: s.of.GetRunId(), Filter: newFilter(s.shown.leg), Follow: true}
+	request := &graphdv1.WatchRequest{ThreadId: s.of.GetThreadId(), RunId: s.of.GetRunId(), Filter: newFilter(s.shown.leg), Follow: true, RecentEphemeral: lastEvent != ""}
 	switch lastEvent {
 	case "":
 		if isOver {

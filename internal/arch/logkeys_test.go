@@ -32,7 +32,7 @@ var logKeys = map[string]string{
 	// Workers.
 	"build": "of a worker", "kept": "leases that go on", "lost": "leases that do not, or records of the audit", "held": "tasks", "connected": "workers",
 	// Servers.
-	"address": "that is listened on", "metrics": "address of the metrics", "links": "URL of the links", "http": "URL of the API for browsers", "mode": "permissions of a file", "protocol": "of a call",
+	"address": "that is listened on", "metrics": "address of the metrics", "links": "URL of the links", "http": "URL of the API for browsers", "langgraph": "URL of the API of LangGraph Server", "mode": "permissions of a file", "protocol": "of a call",
 	"from": "earlier format of a store", "to": "later one", "done": "how many so far", "threads": "how many",
 	"sink":    "name of a place that the audit is written to",
 	"omitted": "lines that the log has not got", "bytes": "how many", "calls": "how many",

@@ -29,6 +29,7 @@ type FollowRequest struct {
 	Mark       uint32 // of the event After, which must still be the same; 0 = unknown
 	WithValues bool   // fill in the state of values events where it is at hand
 	WithInputs bool   // fill in the input of scheduled tasks where it is at hand
+	WithRecent bool   // keep the newest ephemeral events from before at hand
 }
 
 // EventGap reports to a follower that ephemeral events were dropped because it

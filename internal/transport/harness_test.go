@@ -408,6 +408,8 @@ func (f *fakeFollower) Rewind(after uint64, _ uint32) {
 	}
 }
 
+func (*fakeFollower) RecentEphemeral() []checkpoint.Event { return nil }
+
 func (*fakeFollower) Close() {}
 
 func (f *fakeFollower) IsShared() bool { return f.engine.isShared }

@@ -23,6 +23,9 @@ func (s *graphService) Watch(req *graphdv1.WatchRequest, ss stream.EventStream) 
 	if req.GetSnapshotFirst() && req.GetStart() != nil {
 		v.AddViolation("snapshot_first", "begins with the present state, so start must be unset")
 	}
+	if req.GetRecentEphemeral() && (req.GetSnapshotFirst() || !req.GetFollow()) {
+		v.AddViolation("recent_ephemeral", "shows events in their places while a thread is followed, so follow must be set and snapshot_first unset")
+	}
 	if after, ok := req.GetStart().(*graphdv1.WatchRequest_After); ok {
 		v.RequireSet("after", after.After != nil)
 		v.RequireSet("after.log_id", after.After.GetLogId() != "")

@@ -83,6 +83,8 @@ func (quietFollower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 
 func (quietFollower) Rewind(uint64, uint32) {}
 
+func (quietFollower) RecentEphemeral() []checkpoint.Event { return nil }
+
 func (quietFollower) Close() {}
 
 func newQuietService(e Engine) *service {

@@ -258,9 +258,13 @@ type WatchRequest struct {
 	// it. Not together with start.
 	SnapshotFirst bool `protobuf:"varint,7,opt,name=snapshot_first,json=snapshotFirst,proto3" json:"snapshot_first,omitempty"`
 	// Go on when the end of the log is reached. False ends the stream there.
-	Follow        bool `protobuf:"varint,8,opt,name=follow,proto3" json:"follow,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Follow bool `protobuf:"varint,8,opt,name=follow,proto3" json:"follow,omitempty"`
+	// Show also the newest ephemeral events from before this call, in their places,
+	// as far as the server that drives the run keeps them: some 64 KiB of a thread
+	// while its run is active. Only with follow, and not with snapshot_first.
+	RecentEphemeral bool `protobuf:"varint,9,opt,name=recent_ephemeral,json=recentEphemeral,proto3" json:"recent_ephemeral,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
@@ -358,6 +362,13 @@ func (x *WatchRequest) GetSnapshotFirst() bool {
 func (x *WatchRequest) GetFollow() bool {
 	if x != nil {
 		return x.Follow
+	}
+	return false
+}
+
+func (x *WatchRequest) GetRecentEphemeral() bool {
+	if x != nil {
+		return x.RecentEphemeral
 	}
 	return false
 }
@@ -880,7 +891,7 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\x06filter\x18\x02 \x01(\v2\x16.graphd.v1.EventFilterR\x06filter\x12@\n" +
 	"\ron_disconnect\x18\x03 \x01(\x0e2\x1b.graphd.v1.DisconnectPolicyR\fonDisconnect\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\"\xc9\x02\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\"\xf4\x02\n" +
 	"\fWatchRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12)\n" +
@@ -889,7 +900,8 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\x03now\x18\x05 \x01(\v2\x16.google.protobuf.EmptyH\x00R\x03now\x12.\n" +
 	"\x06filter\x18\x06 \x01(\v2\x16.graphd.v1.EventFilterR\x06filter\x12%\n" +
 	"\x0esnapshot_first\x18\a \x01(\bR\rsnapshotFirst\x12\x16\n" +
-	"\x06follow\x18\b \x01(\bR\x06followB\a\n" +
+	"\x06follow\x18\b \x01(\bR\x06follow\x12)\n" +
+	"\x10recent_ephemeral\x18\t \x01(\bR\x0frecentEphemeralB\a\n" +
 	"\x05start\"\x85\x01\n" +
 	"\x0fStartRunRequest\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.graphd.v1.RunSpecR\x03run\x12\x1d\n" +

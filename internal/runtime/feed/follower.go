@@ -18,22 +18,24 @@ type Follower struct {
 	thread         string
 	wantsValues    bool
 	wantsInputs    bool
-	after          uint64 // newest durable event handed out
-	afterMark      uint32 // of that event, 0 = unknown
-	pos            uint64 // next position in the topic's ring
-	passedCount    uint64 // ephemeral events of the topic before pos
-	joinedAt       uint64 // position in the ring when it came
-	joinedCount    uint64 // ephemeral events of the topic before it came
-	isPositioned   bool   // pos is the position of after
-	generation     uint64 // of the topic's, those that were looked into
-	mustReadStore  bool   // read the store, even if the ring has the events
-	isEnded        bool   // the thread is gone
-	previousPos    uint64 // pos before the last look into the ring; guarded by the topic's mu
-	previousCount  uint64 // passedCount at previousPos
-	isAtEnd        bool   // it has passed the whole ring; guarded by the topic's mu
-	isFromStore    bool   // the newest events came from the store
-	batchSize      int    // number of events that the next read of the store asks for
-	hasLargeEvents bool   // it has met large events in the store
+	wantsRecent    bool
+	recent         []checkpoint.Event // ephemeral events from before it came
+	after          uint64             // newest durable event handed out
+	afterMark      uint32             // of that event, 0 = unknown
+	pos            uint64             // next position in the topic's ring
+	passedCount    uint64             // ephemeral events of the topic before pos
+	joinedAt       uint64             // position in the ring when it came
+	joinedCount    uint64             // ephemeral events of the topic before it came
+	isPositioned   bool               // pos is the position of after
+	generation     uint64             // of the topic's, those that were looked into
+	mustReadStore  bool               // read the store, even if the ring has the events
+	isEnded        bool               // the thread is gone
+	previousPos    uint64             // pos before the last look into the ring; guarded by the topic's mu
+	previousCount  uint64             // passedCount at previousPos
+	isAtEnd        bool               // it has passed the whole ring; guarded by the topic's mu
+	isFromStore    bool               // the newest events came from the store
+	batchSize      int                // number of events that the next read of the store asks for
+	hasLargeEvents bool               // it has met large events in the store
 	wake           chan struct{}
 	// unfollow ends the subscription to other processes; nil = there is none.
 	unfollow func()
@@ -44,7 +46,7 @@ type Follower struct {
 func (f *Feed) Follow(req runtime.FollowRequest) *Follower {
 	follower := &Follower{
 		feed: f, topic: f.hub.acquireTopic(req.Thread), thread: req.Thread,
-		wantsValues: req.WithValues, wantsInputs: req.WithInputs, after: req.After, afterMark: req.Mark,
+		wantsValues: req.WithValues, wantsInputs: req.WithInputs, wantsRecent: req.WithRecent, after: req.After, afterMark: req.Mark,
 		wake: make(chan struct{}, 1), batchSize: firstReadEvents,
 	}
 	follower.topic.addFollower(follower)

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ type eventHub struct {
 	limit       int64        // of bytes
 	bytes       atomic.Int64 // that the rings of all topics hold
 	largeTopics largeTopics
+	recentBytes atomic.Int64 // that the recent events of all topics hold
 }
 
 func newEventHub(limit int) *eventHub {
@@ -49,6 +51,7 @@ type Topic struct {
 	isConnected     bool                    // this process receives signals of the others
 	driverCount     int                     // sessions of this process on the thread
 	stoppedRun      *runtime.StoppedRun     // the last run that stopped here; nil = unknown
+	recent          recentEvents
 }
 
 // Limits of a topic's ring. A follower behind the ring reads the store.
@@ -83,6 +86,7 @@ func (h *eventHub) releaseTopic(t *Topic) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dropBatches(len(t.ring))
+	t.dropRecent(len(t.recent.events))
 }
 
 // endTopic reports to the followers of a thread that it was deleted. A new
@@ -99,6 +103,7 @@ func (h *eventHub) endTopic(thread string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.isDeleted = true
+	t.dropRecent(len(t.recent.events))
 	t.pushBatch([]checkpoint.Event{{Kind: runtime.EventDeleted, Seq: t.lastSeq, Ephemeral: true, Time: now}})
 }
 
@@ -309,6 +314,9 @@ func (t *Topic) addFollower(f *Follower) {
 	f.pos = f.joinedAt
 	f.joinedCount = t.countBefore(f.pos)
 	f.passedCount = f.joinedCount
+	if f.wantsRecent {
+		f.recent = slices.Clone(t.recent.events)
+	}
 	if f.wantsValues {
 		t.valuesFollowers++
 	}
@@ -361,6 +369,7 @@ func (t *Topic) publishEphemeral(e checkpoint.Event, subscription checkpoint.Sub
 	if subscription != nil {
 		subscription.PublishEphemeral(t.thread, e)
 	}
+	t.keepRecent(e)
 	if len(t.followers) == 0 {
 		return
 	}

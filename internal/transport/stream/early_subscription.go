@@ -26,7 +26,7 @@ func (s *Streamer) NewEarlySubscription(selection wire.EventSelection) *EarlySub
 // FollowStarted begins to follow a started run. It is a runtime.StartHook.
 func (e *EarlySubscription) FollowStarted(thread string, after uint64) {
 	e.CloseFollower()
-	e.follower, e.after = e.followThread(thread, after, 0, &e.EventSelection), after
+	e.follower, e.after = e.followThread(thread, after, 0, false, &e.EventSelection), after
 }
 
 // CloseFollower closes the follower, also of a run that is served.

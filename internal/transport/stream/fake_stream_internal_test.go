@@ -25,7 +25,8 @@ import (
 
 // fakeThread is a runtime with one thread whose log the test writes.
 type fakeThread struct {
-	Engine // calls the test does not expect
+	recent []checkpoint.Event // ephemeral events from before all followers
+	Engine                    // calls the test does not expect
 
 	mu        sync.Mutex
 	head      checkpoint.Head
@@ -136,6 +137,8 @@ func (r *logReader) Rewind(after uint64, _ uint32) {
 		r.position--
 	}
 }
+
+func (r *logReader) RecentEphemeral() []checkpoint.Event { return r.thread.recent }
 
 func (r *logReader) CheckCursor(context.Context) error { return nil }
 

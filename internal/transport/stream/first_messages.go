@@ -69,7 +69,7 @@ func (a *activeStream) resendFirstMessages(ctx context.Context, i int) error {
 		return err
 	}
 	a.follower.Close()
-	a.follower = a.followThread(a.head.Thread, a.lastSeq, a.mark, &a.EventSelection)
+	a.follower = a.followThread(a.head.Thread, a.lastSeq, a.mark, false, &a.EventSelection)
 	return a.follower.CheckCursor(ctx)
 }
 

@@ -47,5 +47,8 @@ type Follower interface {
 	// Rewind makes Next return events again that it returned last, those after a
 	// durable event. Ephemeral events that are lost by then are left out.
 	Rewind(after uint64, mark uint32)
+	// RecentEphemeral returns the newest ephemeral events from before the follower came, in their
+	// order, if FollowRequest asks for them. Each has the number of the durable event before it.
+	RecentEphemeral() []checkpoint.Event
 	Close()
 }

@@ -141,6 +141,9 @@ func (a *activeStream) relayEvents(ctx, life context.Context) error {
 		if cause := a.endCause(life); cause != 0 {
 			return a.sendEnd(ctx, cause, nil)
 		}
+		if err := a.relayWaiting(ctx); err != nil {
+			return err
+		}
 		waitCtx := turns.NextContext(a.sender.LastSent)
 		events, err := f.Next(waitCtx)
 		switch {
@@ -180,7 +183,8 @@ func (a *activeStream) prepareFirst(ctx context.Context) (first []*graphdv1.Even
 		first = append(first, shown)
 	}
 	if a.follower == nil {
-		a.follower = a.followThread(a.head.Thread, a.lastSeq, a.mark, &a.EventSelection)
+		a.follower = a.followThread(a.head.Thread, a.lastSeq, a.mark, a.wantsRecent, &a.EventSelection)
+		a.recent = a.follower.RecentEphemeral()
 	}
 	if err := a.follower.CheckCursor(ctx); err != nil {
 		return first, a.withResumePosition(err)
@@ -189,10 +193,11 @@ func (a *activeStream) prepareFirst(ctx context.Context) (first []*graphdv1.Even
 }
 
 // followThread begins to follow a thread.
-func (s *Streamer) followThread(thread string, after uint64, mark uint32, wanted *wire.EventSelection) Follower {
+func (s *Streamer) followThread(thread string, after uint64, mark uint32, recent bool, wanted *wire.EventSelection) Follower {
 	return s.Follow(runtime.FollowRequest{
 		Thread: thread, After: after, Mark: mark,
 		WithValues: wanted.SelectsKind(checkpoint.EventValues), WithInputs: wanted.SelectsKind(checkpoint.EventTask),
+		WithRecent: recent,
 	})
 }
 
@@ -297,6 +302,9 @@ func (a *activeStream) relayBatch(ctx context.Context, events []checkpoint.Event
 		e := &events[i]
 		if a.isBounded && (e.Seq > a.endSeq || e.Ephemeral) {
 			continue
+		}
+		if err := a.relayRecent(ctx, e); err != nil {
+			return false, err
 		}
 		before, mark := a.lastSeq, a.mark
 		a.advancePosition(e)

@@ -27,9 +27,11 @@ type Subscription struct {
 	endSeq             uint64 // end of the log, for a watch without following
 	isBounded          bool   // until is set
 	startsWithSnapshot bool
-	cancelsOnLeave     bool     // cancel the run when the client leaves
-	follower           Follower // subscribed already; nil = begin to follow
-	OnBegun            func()   // called when the stream has begun; nil = not needed
+	cancelsOnLeave     bool               // cancel the run when the client leaves
+	wantsRecent        bool               // show ephemeral events from before, too
+	recent             []checkpoint.Event // those that are not shown yet
+	follower           Follower           // subscribed already; nil = begin to follow
+	OnBegun            func()             // called when the stream has begun; nil = not needed
 	wire.EventSelection
 }
 
@@ -45,6 +47,7 @@ func (s *Streamer) NewWatchSubscription(
 	}
 	sub := &Subscription{
 		head: head, isBounded: !req.GetFollow(), endSeq: head.LastEvent, startsWithSnapshot: req.GetSnapshotFirst(),
+		wantsRecent: req.GetRecentEphemeral(),
 	}
 	if id := cmp.Or(runID, head.Run); id != "" {
 		run, err := s.Engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, id)

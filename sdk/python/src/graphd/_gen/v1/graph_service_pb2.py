@@ -19,7 +19,7 @@ from graphd._gen.v1 import payload_pb2 as graphd_dot_v1_dot_payload__pb2
 from graphd._gen.v1 import run_pb2 as graphd_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dgraphd/v1/graph_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x15graphd/v1/event.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\xa0\x01\n\rStreamRequest\x12\x1f\n\x03run\x18\x01 \x01(\x0b\x32\x12.graphd.v1.RunSpec\x12&\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x16.graphd.v1.EventFilter\x12\x32\n\ron_disconnect\x18\x03 \x01(\x0e\x32\x1b.graphd.v1.DisconnectPolicy\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\xa6\x01\n\rResumeRequest\x12%\n\x06resume\x18\x01 \x01(\x0b\x32\x15.graphd.v1.ResumeSpec\x12&\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x16.graphd.v1.EventFilter\x12\x32\n\ron_disconnect\x18\x03 \x01(\x0e\x32\x1b.graphd.v1.DisconnectPolicy\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\x82\x02\n\x0cWatchRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x11.graphd.v1.CursorH\x00\x12+\n\tbeginning\x18\x04 \x01(\x0b\x32\x16.google.protobuf.EmptyH\x00\x12%\n\x03now\x18\x05 \x01(\x0b\x32\x16.google.protobuf.EmptyH\x00\x12&\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x16.graphd.v1.EventFilter\x12\x16\n\x0esnapshot_first\x18\x07 \x01(\x08\x12\x0e\n\x06\x66ollow\x18\x08 \x01(\x08\x42\x07\n\x05start\"o\n\x0fStartRunRequest\x12\x1f\n\x03run\x18\x01 \x01(\x0b\x32\x12.graphd.v1.RunSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"v\n\x10ResumeRunRequest\x12%\n\x06resume\x18\x01 \x01(\x0b\x32\x15.graphd.v1.ResumeSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\\\n\x0eWaitRunRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"2\n\rGetRunRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"[\n\x0fListRunsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"I\n\x10ListRunsResponse\x12\x1c\n\x04runs\x18\x01 \x03(\x0b\x32\x0e.graphd.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9d\x02\n\x10\x43\x61ncelRunRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x32\n\x06\x61\x63tion\x18\x03 \x01(\x0e\x32\".graphd.v1.CancelRunRequest.Action\x12(\n\x05grace\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04wait\x18\x05 \x01(\x08\x12\x0e\n\x06reason\x18\x06 \x01(\t\"j\n\x06\x41\x63tion\x12\x16\n\x12\x41\x43TION_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x41\x43TION_KEEP\x10\x01\x12\x13\n\x0f\x41\x43TION_ROLLBACK\x10\x02\x12\x10\n\x0c\x41\x43TION_DRAIN\x10\x03\x12\x10\n\x0c\x41\x43TION_PAUSE\x10\x04\x32\x8f\x04\n\x0cGraphService\x12\x36\n\x06Stream\x12\x18.graphd.v1.StreamRequest\x1a\x10.graphd.v1.Event0\x01\x12\x36\n\x06Resume\x12\x18.graphd.v1.ResumeRequest\x1a\x10.graphd.v1.Event0\x01\x12\x34\n\x05Watch\x12\x17.graphd.v1.WatchRequest\x1a\x10.graphd.v1.Event0\x01\x12\x36\n\x08StartRun\x12\x1a.graphd.v1.StartRunRequest\x1a\x0e.graphd.v1.Run\x12\x38\n\tResumeRun\x12\x1b.graphd.v1.ResumeRunRequest\x1a\x0e.graphd.v1.Run\x12\x34\n\x07WaitRun\x12\x19.graphd.v1.WaitRunRequest\x1a\x0e.graphd.v1.Run\x12\x32\n\x06GetRun\x12\x18.graphd.v1.GetRunRequest\x1a\x0e.graphd.v1.Run\x12\x43\n\x08ListRuns\x12\x1a.graphd.v1.ListRunsRequest\x1a\x1b.graphd.v1.ListRunsResponse\x12\x38\n\tCancelRun\x12\x1b.graphd.v1.CancelRunRequest\x1a\x0e.graphd.v1.RunB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dgraphd/v1/graph_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x15graphd/v1/event.proto\x1a\x17graphd/v1/payload.proto\x1a\x13graphd/v1/run.proto\"\xa0\x01\n\rStreamRequest\x12\x1f\n\x03run\x18\x01 \x01(\x0b\x32\x12.graphd.v1.RunSpec\x12&\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x16.graphd.v1.EventFilter\x12\x32\n\ron_disconnect\x18\x03 \x01(\x0e\x32\x1b.graphd.v1.DisconnectPolicy\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\xa6\x01\n\rResumeRequest\x12%\n\x06resume\x18\x01 \x01(\x0b\x32\x15.graphd.v1.ResumeSpec\x12&\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x16.graphd.v1.EventFilter\x12\x32\n\ron_disconnect\x18\x03 \x01(\x0e\x32\x1b.graphd.v1.DisconnectPolicy\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"\x9c\x02\n\x0cWatchRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\"\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x11.graphd.v1.CursorH\x00\x12+\n\tbeginning\x18\x04 \x01(\x0b\x32\x16.google.protobuf.EmptyH\x00\x12%\n\x03now\x18\x05 \x01(\x0b\x32\x16.google.protobuf.EmptyH\x00\x12&\n\x06\x66ilter\x18\x06 \x01(\x0b\x32\x16.graphd.v1.EventFilter\x12\x16\n\x0esnapshot_first\x18\x07 \x01(\x08\x12\x0e\n\x06\x66ollow\x18\x08 \x01(\x08\x12\x18\n\x10recent_ephemeral\x18\t \x01(\x08\x42\x07\n\x05start\"o\n\x0fStartRunRequest\x12\x1f\n\x03run\x18\x01 \x01(\x0b\x32\x12.graphd.v1.RunSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"v\n\x10ResumeRunRequest\x12%\n\x06resume\x18\x01 \x01(\x0b\x32\x15.graphd.v1.ResumeSpec\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\\\n\x0eWaitRunRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"2\n\rGetRunRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"[\n\x0fListRunsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"I\n\x10ListRunsResponse\x12\x1c\n\x04runs\x18\x01 \x03(\x0b\x32\x0e.graphd.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9d\x02\n\x10\x43\x61ncelRunRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x32\n\x06\x61\x63tion\x18\x03 \x01(\x0e\x32\".graphd.v1.CancelRunRequest.Action\x12(\n\x05grace\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04wait\x18\x05 \x01(\x08\x12\x0e\n\x06reason\x18\x06 \x01(\t\"j\n\x06\x41\x63tion\x12\x16\n\x12\x41\x43TION_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x41\x43TION_KEEP\x10\x01\x12\x13\n\x0f\x41\x43TION_ROLLBACK\x10\x02\x12\x10\n\x0c\x41\x43TION_DRAIN\x10\x03\x12\x10\n\x0c\x41\x43TION_PAUSE\x10\x04\x32\x8f\x04\n\x0cGraphService\x12\x36\n\x06Stream\x12\x18.graphd.v1.StreamRequest\x1a\x10.graphd.v1.Event0\x01\x12\x36\n\x06Resume\x12\x18.graphd.v1.ResumeRequest\x1a\x10.graphd.v1.Event0\x01\x12\x34\n\x05Watch\x12\x17.graphd.v1.WatchRequest\x1a\x10.graphd.v1.Event0\x01\x12\x36\n\x08StartRun\x12\x1a.graphd.v1.StartRunRequest\x1a\x0e.graphd.v1.Run\x12\x38\n\tResumeRun\x12\x1b.graphd.v1.ResumeRunRequest\x1a\x0e.graphd.v1.Run\x12\x34\n\x07WaitRun\x12\x19.graphd.v1.WaitRunRequest\x1a\x0e.graphd.v1.Run\x12\x32\n\x06GetRun\x12\x18.graphd.v1.GetRunRequest\x1a\x0e.graphd.v1.Run\x12\x43\n\x08ListRuns\x12\x1a.graphd.v1.ListRunsRequest\x1a\x1b.graphd.v1.ListRunsResponse\x12\x38\n\tCancelRun\x12\x1b.graphd.v1.CancelRunRequest\x1a\x0e.graphd.v1.RunB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,23 +32,23 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_RESUMEREQUEST']._serialized_start=338
   _globals['_RESUMEREQUEST']._serialized_end=504
   _globals['_WATCHREQUEST']._serialized_start=507
-  _globals['_WATCHREQUEST']._serialized_end=765
-  _globals['_STARTRUNREQUEST']._serialized_start=767
-  _globals['_STARTRUNREQUEST']._serialized_end=878
-  _globals['_RESUMERUNREQUEST']._serialized_start=880
-  _globals['_RESUMERUNREQUEST']._serialized_end=998
-  _globals['_WAITRUNREQUEST']._serialized_start=1000
-  _globals['_WAITRUNREQUEST']._serialized_end=1092
-  _globals['_GETRUNREQUEST']._serialized_start=1094
-  _globals['_GETRUNREQUEST']._serialized_end=1144
-  _globals['_LISTRUNSREQUEST']._serialized_start=1146
-  _globals['_LISTRUNSREQUEST']._serialized_end=1237
-  _globals['_LISTRUNSRESPONSE']._serialized_start=1239
-  _globals['_LISTRUNSRESPONSE']._serialized_end=1312
-  _globals['_CANCELRUNREQUEST']._serialized_start=1315
-  _globals['_CANCELRUNREQUEST']._serialized_end=1600
-  _globals['_CANCELRUNREQUEST_ACTION']._serialized_start=1494
-  _globals['_CANCELRUNREQUEST_ACTION']._serialized_end=1600
-  _globals['_GRAPHSERVICE']._serialized_start=1603
-  _globals['_GRAPHSERVICE']._serialized_end=2130
+  _globals['_WATCHREQUEST']._serialized_end=791
+  _globals['_STARTRUNREQUEST']._serialized_start=793
+  _globals['_STARTRUNREQUEST']._serialized_end=904
+  _globals['_RESUMERUNREQUEST']._serialized_start=906
+  _globals['_RESUMERUNREQUEST']._serialized_end=1024
+  _globals['_WAITRUNREQUEST']._serialized_start=1026
+  _globals['_WAITRUNREQUEST']._serialized_end=1118
+  _globals['_GETRUNREQUEST']._serialized_start=1120
+  _globals['_GETRUNREQUEST']._serialized_end=1170
+  _globals['_LISTRUNSREQUEST']._serialized_start=1172
+  _globals['_LISTRUNSREQUEST']._serialized_end=1263
+  _globals['_LISTRUNSRESPONSE']._serialized_start=1265
+  _globals['_LISTRUNSRESPONSE']._serialized_end=1338
+  _globals['_CANCELRUNREQUEST']._serialized_start=1341
+  _globals['_CANCELRUNREQUEST']._serialized_end=1626
+  _globals['_CANCELRUNREQUEST_ACTION']._serialized_start=1520
+  _globals['_CANCELRUNREQUEST_ACTION']._serialized_end=1626
+  _globals['_GRAPHSERVICE']._serialized_start=1629
+  _globals['_GRAPHSERVICE']._serialized_end=2156
 # @@protoc_insertion_point(module_scope)

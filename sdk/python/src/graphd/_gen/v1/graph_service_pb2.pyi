@@ -36,7 +36,7 @@ class ResumeRequest(_message.Message):
     def __init__(self, resume: _Optional[_Union[_run_pb2.ResumeSpec, _Mapping]] = ..., filter: _Optional[_Union[_event_pb2.EventFilter, _Mapping]] = ..., on_disconnect: _Optional[_Union[_run_pb2.DisconnectPolicy, str]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class WatchRequest(_message.Message):
-    __slots__ = ("thread_id", "run_id", "after", "beginning", "now", "filter", "snapshot_first", "follow")
+    __slots__ = ("thread_id", "run_id", "after", "beginning", "now", "filter", "snapshot_first", "follow", "recent_ephemeral")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
@@ -45,6 +45,7 @@ class WatchRequest(_message.Message):
     FILTER_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIRST_FIELD_NUMBER: _ClassVar[int]
     FOLLOW_FIELD_NUMBER: _ClassVar[int]
+    RECENT_EPHEMERAL_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     run_id: str
     after: _payload_pb2.Cursor
@@ -53,7 +54,8 @@ class WatchRequest(_message.Message):
     filter: _event_pb2.EventFilter
     snapshot_first: bool
     follow: bool
-    def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., after: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., beginning: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., now: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., filter: _Optional[_Union[_event_pb2.EventFilter, _Mapping]] = ..., snapshot_first: bool = ..., follow: bool = ...) -> None: ...
+    recent_ephemeral: bool
+    def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., after: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., beginning: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., now: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., filter: _Optional[_Union[_event_pb2.EventFilter, _Mapping]] = ..., snapshot_first: bool = ..., follow: bool = ..., recent_ephemeral: bool = ...) -> None: ...
 
 class StartRunRequest(_message.Message):
     __slots__ = ("run", "request_id", "wait")

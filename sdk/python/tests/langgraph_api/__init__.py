@@ -1,0 +1,1 @@
+"""Programs for LangGraph Server, and what it has answered them."""

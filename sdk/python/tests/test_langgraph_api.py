@@ -1,0 +1,207 @@
+"""Programs for LangGraph Server run on graphd by changing a URL."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from graphd.dev import DevServer
+from tests.langgraph_api.flows import FLOWS, Flow, new_thread, settle
+from tests.langgraph_api.graphs import build_graphs
+from tests.langgraph_api.notes import Notes, http_status
+from tests.langgraph_api.server import find_url, open_store
+
+EXPECTED = Path(__file__).parent / "langgraph_api" / "expected"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "redis"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with the graphs of the programs."""
+    with (
+        open_store(request.param, tmp_path_factory.mktemp("store")) as store,
+        DevServer(store=store, flags=["--langgraph", "127.0.0.1:0"]) as server,
+    ):
+        graphs = build_graphs(server.address)
+        yield find_url(server)
+        for graph in graphs:
+            graph.detach()
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[LangGraphClient]:
+    async with get_client(url=url, api_key=None) as made:
+        yield made
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.__name__)
+async def test_programs_see_what_langgraph_server_shows(flow: Flow, client: LangGraphClient, url: str) -> None:
+    notes = Notes()
+    await flow(client, url, notes)
+    seen = json.loads(json.dumps(notes.rows))
+    expected = json.loads((EXPECTED / f"{flow.__name__}.json").read_text())
+    assert [row[0] for row in seen] == [row[0] for row in expected]
+    for (what, got), (_, want) in zip(seen, expected, strict=True):
+        assert got == want, what
+
+
+async def test_one_of_several_answers_at_once_counts(client: LangGraphClient) -> None:
+    for answers in (["yes"] * 4, ["a", "b", "c", "d"]):
+        thread = await new_thread(client)
+        await client.runs.wait(thread, "review", input={"request": "r"})
+        calls = [http_status(client.runs.wait(thread, "review", command={"resume": a})) for a in answers]
+        assert sorted(await asyncio.gather(*calls)) == [200, 409, 409, 409]
+        values = (await client.threads.get_state(thread))["values"]
+        assert values["log"] == ["analyze r", "human", "execute"]  # type: ignore[call-overload]
+        assert await http_status(client.runs.create(thread, "review", command={"resume": answers[0]})) == 409
+
+
+async def test_answers_that_fit_no_question_are_refused(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "twins", input={"topic": "x"})
+    assert await http_status(client.runs.create(thread, "twins", command={"resume": "both"})) == 422
+    assert await http_status(client.runs.create(thread, "twins", command={"resume": {uuid.uuid4().hex: 1}})) == 422
+    assert await http_status(client.runs.create(thread, "review", command={"resume": 1})) == 422
+    assert (await client.threads.get(thread))["status"] == "interrupted"
+
+
+async def test_a_command_ends_a_thread_that_waits(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "review", input={"request": "r"})
+    values = await client.runs.wait(thread, "review", command={"goto": "__end__"})
+    assert "__interrupt__" not in values
+    found = await client.threads.get(thread)
+    assert (found["status"], found["interrupts"]) == ("idle", {})
+
+
+async def test_nothing_runs_where_a_person_is_asked(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    asked = await client.runs.wait(thread, "review", input={"request": "r"})
+    assert await client.runs.wait(thread, "review", input=None) == asked
+    events = [part async for part in client.runs.stream(thread, "review", input=None)]
+    assert [part.event for part in events] == ["metadata", "values"]
+    assert events[1].data == asked
+
+
+async def test_breakpoints(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    values: Any = await client.runs.wait(thread, "chain", input={"n": 0}, interrupt_before=["n3", "n7"])
+    assert values == {"n": 3}
+    assert (await client.threads.get(thread))["interrupts"] == {}
+    assert await client.runs.wait(thread, "chain", input=None, interrupt_before=["n7"]) == {"n": 7}
+    assert await client.runs.wait(thread, "chain", input=None) == {"n": 10}
+    assert await client.runs.wait(thread, "chain", input=None) == {"n": 10}, "nothing is left"
+
+
+async def test_runs_keep_their_ids_over_later_answers(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    first = await client.runs.create(
+        thread, "review", input={"request": "r"}, stream_mode="updates", metadata={"why": {"a": [1]}}
+    )
+    await settle(client, thread, first["run_id"])
+    second = await client.runs.create(thread, "review", command={"resume": "ok"}, stream_mode="updates")
+    await settle(client, thread, second["run_id"])
+    assert [run["run_id"] for run in await client.runs.list(thread)] == [second["run_id"], first["run_id"]]
+    assert (await client.runs.get(thread, first["run_id"]))["metadata"]["why"] == {"a": [1]}
+    shown = []
+    for run in (first, second):
+        replay = client.runs.join_stream(thread, run["run_id"], last_event_id="-1")
+        shown.append([key async for part in replay if part.event == "updates" for key in part.data])
+    assert shown == [["analyze", "__interrupt__"], ["human", "execute"]]
+
+
+async def test_a_stream_goes_on_after_each_of_its_events(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    modes: Any = ["values", "updates", "messages-tuple", "tasks"]
+    given = {"messages": [{"role": "user", "content": "hi"}]}
+    run = await client.runs.create(thread, "agent", input=given, stream_mode=modes)
+    await settle(client, thread, run["run_id"])
+    whole = [p async for p in client.runs.join_stream(thread, run["run_id"], last_event_id="-1")]
+    assert whole[0].event == "metadata"
+    for at in range(1, len(whole)):
+        rest = [p async for p in client.runs.join_stream(thread, run["run_id"], last_event_id=whole[at].id)]
+        assert rest == whole[at + 1 :]
+
+
+async def test_cancel(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    run = await client.runs.create(thread, "slow", input={"steps": 1000, "seconds": 0.05})
+    await client.runs.cancel(thread, run["run_id"], wait=True)
+    assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
+
+
+async def test_a_run_ends_with_its_client_if_wanted(client: LangGraphClient, url: str) -> None:
+    for how in ("stream", "wait"):
+        thread = await new_thread(client)
+        body = {"assistant_id": "slow", "input": {"steps": 1000, "seconds": 0.05}, "on_disconnect": "cancel"}
+        async with httpx.AsyncClient(base_url=url) as other:
+            call = asyncio.create_task(other.post(f"/threads/{thread}/runs/{how}", json=body))
+            while not (runs := await client.runs.list(thread)):
+                await asyncio.sleep(0.01)
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+        assert await settle(client, thread, runs[0]["run_id"]) == "interrupted"
+
+
+async def test_metadata_of_any_json_is_found(client: LangGraphClient) -> None:
+    mark = uuid.uuid4().hex
+    deep = {"mark": mark, "n": 1, "deep": {"a": [1, 2, {"b": "x"}]}, "none": None}
+    thread = (await client.threads.create(metadata=deep))["thread_id"]
+    await client.threads.create(metadata={"mark": mark, "n": "1", "deep": {"a": [1]}})
+    assert (await client.threads.get(thread))["metadata"] == deep
+    for part in ({"n": 1}, {"deep": {"a": [2]}}, {"deep": {"a": [{"b": "x"}]}}, {"none": None}):
+        found = await client.threads.search(metadata={"mark": mark, **part})
+        assert [t["thread_id"] for t in found] == [thread], part
+        assert await client.threads.count(metadata={"mark": mark, **part}) == 1
+    await client.threads.update(thread, metadata={"n": 2})
+    assert (await client.threads.get(thread))["metadata"] == {**deep, "n": 2}
+
+
+async def test_pages_of_threads(client: LangGraphClient) -> None:
+    mark = uuid.uuid4().hex
+    made = [(await client.threads.create(metadata={"mark": mark}))["thread_id"] for _ in range(7)]
+    pages = [await client.threads.search(metadata={"mark": mark}, limit=3, offset=offset) for offset in (0, 3, 6)]
+    assert [t["thread_id"] for page in pages for t in page] == made[::-1]
+
+
+async def test_threads_of_stateless_runs_are_deleted(client: LangGraphClient) -> None:
+    seen: list[Any] = []
+    parts = client.runs.stream(None, "chain", input={"n": 0}, on_run_created=seen.append)
+    async for _ in parts:
+        pass
+    assert await http_status(client.threads.get(seen[0]["thread_id"])) == 404
+
+
+async def test_a_killed_server_loses_no_update(tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path}/graphd.db"
+    server = DevServer(store=store, flags=["--langgraph", "127.0.0.1:0"])
+    graphs = build_graphs(server.address)
+    url = find_url(server)
+    seen: list[int] = []
+    try:
+        async with get_client(url=url, api_key=None) as client:
+            thread = await new_thread(client)
+            given = {"steps": 20, "seconds": 0.05}
+            async for part in client.runs.stream(
+                thread, "slow", input=given, stream_mode="updates", stream_resumable=True
+            ):
+                if part.event == "updates":
+                    seen += part.data["tick"]["seen"]  # type: ignore[index]
+                if len(seen) == 5 and server.process.poll() is None:
+                    server.process.kill()
+                    server.process.wait()
+                    flags = ["--langgraph", url.removeprefix("http://")]
+                    server = await asyncio.to_thread(DevServer, store=store, flags=flags, port=server.port)
+    finally:
+        for graph in graphs:
+            graph.detach()
+        server.close()
+    assert seen == list(range(20))
