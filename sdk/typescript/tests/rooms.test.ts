@@ -104,7 +104,7 @@ function findCircles(imports: [string, string][]): string[] {
 
 /** Optional packages: types of them, and the rooms that load them when they are there. */
 const PEERS: Record<string, readonly string[]> = {
-  "@langchain/core": ["messages", "state", "worker", "graph", "prebuilt", "compiled"],
+  "@langchain/core": ["messages", "state", "zod", "worker", "graph", "prebuilt", "compiled"],
   zod: ["zod"],
 };
 

@@ -1,6 +1,7 @@
 /** What a node or a conditional edge runs: a function, or a runnable of LangChain. */
 
-export type Call = (input: any, config: any) => unknown;
+/** An error handler gets the failure in place of the config, and the config after it. */
+export type Call = (input: any, config: any, handlerConfig?: any) => unknown;
 
 /** An object with `invoke`, as LangChain's runnables have. */
 export type RunnableLike<Input = any, Output = any> = {

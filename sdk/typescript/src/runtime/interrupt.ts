@@ -1,5 +1,5 @@
 import { encode } from "../codec/index.js";
-import { GraphInterrupt, InterruptDismissed, InterruptExpired } from "../errors/index.js";
+import { GraphInterrupt, GraphValueError, InterruptDismissed, InterruptExpired } from "../errors/index.js";
 import type { InterruptOptions } from "../values/index.js";
 import { parseExactly, writeCanonical } from "./canonical_json.js";
 import { checkDriftIgnore, checkSecret, hideParts } from "./pointers.js";
@@ -19,13 +19,21 @@ const NOT_SHOWN = "why is not shown, because it has secret parts";
  *
  * Until then the node is left by an error that must not be caught, and run again from its first line. Questions
  * without a key are matched with their answers by their order; one with a key keeps its answer when the code
- * around it changes. `response_schema` is the JSON Schema or zod schema of the answer: the server refuses other
+ * around it changes. `responseSchema` is the JSON Schema or zod schema of the answer: the server refuses other
  * answers before the node runs.
  *
  * Throws `InterruptDismissed` or `InterruptExpired` when no answer will come.
  */
 export function interrupt<I = unknown, R = any>(value: I, options: InterruptOptions = {}): R {
   const task = requiredTask("interrupt()");
+  if (!task.isStored) {
+    throw new GraphValueError(
+      "interrupt() needs a thread that is kept: compile({ checkpointer: new MemorySaver() }), or a server",
+      {
+        lc_error_code: "MISSING_CHECKPOINTER",
+      },
+    );
+  }
   const wanted = readResponseSchema(options.responseSchema ?? options.schema);
   checkOptions(options, wanted);
   let asked: QuestionOptions = { ...options, schemaText: wanted.text };

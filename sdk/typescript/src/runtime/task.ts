@@ -3,11 +3,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { LangGraphRunnableConfig } from "../values/index.js";
 import type { Place, Replay } from "./replay.js";
 
-/** What came of a graph that a node has called. */
-export type CalledGraph = { output: unknown };
-
 /** What a running task needs from the worker that runs it. */
 export interface TaskHost {
+  /** The server that the task came from. */
+  readonly address: string;
   readonly threadId: string;
   readonly taskId: string;
   /** Is aborted when the result of the task is not wanted any more. */
@@ -18,12 +17,13 @@ export interface TaskHost {
   confirmLease(): Promise<void>;
   /** Stores a memo, and returns the value to use. */
   recordMemo(place: Place, value: unknown): Promise<unknown>;
-  /** Runs another graph inside of the task. */
+  /** Runs another graph inside of the task. Returns JSON text of its output. */
   callGraph(call: GraphCall): Promise<unknown>;
 }
 
 export type GraphCall = {
   graph: string;
+  version: string;
   /** JSON text of the input; none goes on with what the graph has left to do. */
   input: string | undefined;
   context: string | undefined;
@@ -45,6 +45,8 @@ export type CurrentTask = {
   readonly waiting: string[];
   /** Written to the state before what the node returns. */
   readonly pushed: [string, unknown][];
+  /** The run keeps its checkpoints, so that it can wait for people. */
+  readonly isStored: boolean;
   /** How many graphs the task has called. */
   calls: number;
 };

@@ -85,6 +85,11 @@ export class DeclaredState {
     return this.keys.size === 1 && this.keys.has(ROOT);
   }
 
+  /** Keys have schemas that bring values back. */
+  get hasSchemas(): boolean {
+    return [...this.keys.values()].some(({ schema }) => schema !== undefined);
+  }
+
   /** The schema that checks inputs, when the state is declared by one. */
   get validator(): { parse(value: unknown): unknown } | undefined {
     return isZodObject(this.source)

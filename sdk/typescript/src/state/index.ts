@@ -1,6 +1,6 @@
 export { Annotation, type AnnotationFunction, AnnotationRoot } from "./annotation.js";
 export * from "./declared_state.js";
-export type { LegacyChannel, LegacyChannels } from "./legacy.js";
+export type { AnyLegacyChannels, LegacyChannel, LegacyChannels, LegacyState } from "./legacy.js";
 export * from "./messages.js";
 export {
   ReducedValue,

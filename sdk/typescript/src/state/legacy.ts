@@ -7,13 +7,24 @@ import {
   type Reducer,
 } from "../channels/index.js";
 
-export type LegacyChannel<Value> =
-  | { value: Reducer<Value, any>; default?: () => Value; reducer?: never }
-  | { reducer: Reducer<Value, any>; default?: () => Value; value?: never }
-  | { value?: null; default?: () => Value; reducer?: null }
-  | BaseChannel<Value, any>
-  | (() => BaseChannel<Value, any>)
-  | null;
+/** `value` is the older name of `reducer`; null is a key that keeps what was written last. */
+export type LegacyChannel<Value> = {
+  value?: Reducer<Value, any> | null;
+  reducer?: Reducer<Value, any> | null;
+  default?: () => Value;
+} | null;
+
+/** Channels without a type of the state. */
+export type AnyLegacyChannels = Record<string, LegacyChannel<any>>;
+
+/** What nodes read of channels without a type of the state: what the default is, or what the reducer returns. */
+export type LegacyState<D> = {
+  [K in keyof D]: D[K] extends { default: () => infer V }
+    ? V
+    : D[K] extends { value: (...args: any[]) => infer V } | { reducer: (...args: any[]) => infer V }
+      ? V
+      : any;
+};
 
 export type LegacyChannels<State> = { [K in keyof State]: LegacyChannel<State[K]> };
 

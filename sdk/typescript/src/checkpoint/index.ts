@@ -1,0 +1,1 @@
+export { isMemorySaver, MemorySaver } from "./memory_saver.js";

@@ -1,0 +1,299 @@
+/** Compiled graphs: running them, and reading and writing their states. */
+import { randomUUID } from "node:crypto";
+import {
+  getThreadState,
+  type HistoryOptions,
+  invokeRun,
+  listThreadStates,
+  type PlaceConfig,
+  readStreamModes,
+  type StateUpdate,
+  type StreamItem,
+  streamRun,
+  type ThreadPlace,
+  updateThreadState,
+} from "../client/index.js";
+import { EmptyInputError, GraphValueError } from "../errors/index.js";
+import { loadMessageClasses } from "../messages/restored_message.js";
+import { type LocalRun, matchesFailure, registerCall, TEMPORARY } from "../runtime/index.js";
+import { type Command, isCommand, type RunnableConfig } from "../values/index.js";
+import { AttachedGraph } from "./attached_graph.js";
+import { checkRecursionLimit, type InvokeOptions, mergeConfigs, type StreamOptions } from "./call_config.js";
+import { checkInput } from "./checked_input.js";
+import { formatChunk, formatServerSentEvent } from "./chunk_format.js";
+import { type DrawableGraph, drawGraph } from "./drawn_graph.js";
+import { IterableReadableStream } from "./iterable_stream.js";
+import { callNested, enclosingTask } from "./nested_call.js";
+import { nodeNames } from "./options.js";
+import { ProgramShape } from "./program_shape.js";
+import { callerOf, deleteThread } from "./servers.js";
+import type { StateSnapshot, StreamMode, StreamOutputMap } from "./stream_types.js";
+
+type Input<I, U, N extends string> = I | Command<unknown, U, N> | null;
+
+/** A call that is ready to be made. */
+type PreparedCall = {
+  run: Parameters<typeof invokeRun>[0];
+  isStored: boolean;
+  /** Says that the call has ended. */
+  release(): Promise<void>;
+};
+
+/**
+ * A graph that can be run. `S` is its state, `U` what nodes write, `N` their names, `I` its input, `O` its output and
+ * `C` its context.
+ */
+export class CompiledStateGraph<
+  S = any,
+  U = any,
+  N extends string = any,
+  I = any,
+  O = any,
+  C = any,
+> extends AttachedGraph {
+  declare readonly StateType: S;
+  declare readonly UpdateType: U;
+  declare readonly OutputType: O;
+  declare readonly NodeType: N;
+
+  private readonly shape = new ProgramShape(this.program);
+
+  /**
+   * Runs the graph to its end or to its questions; returns the state. Open questions are under `__interrupt__`;
+   * `new Command({ resume })` as the input of the next call answers them.
+   */
+  async invoke(input: Input<I, U, Exclude<N, "__start__">>, options?: InvokeOptions<C>): Promise<O> {
+    const merged = mergeConfigs(this.config, options);
+    const modes = merged.streamMode;
+    if (modes !== undefined && modes !== "values") return (await this.collectChunks(input, merged)) as O;
+    const task = enclosingTask(options);
+    if (task !== undefined) {
+      const attachment = this.attach(task.host.address);
+      const { shape, persistence } = this;
+      const output = await callNested({ task, attachment, persistence, shape, input, options: merged });
+      return (output === undefined ? {} : shape.decodeState(output)) as O;
+    }
+    const call = await this.prepareCall(input, merged);
+    try {
+      const result = await invokeRun(call.run);
+      if (!call.isStored) refuseToWait(result);
+      return result as O;
+    } finally {
+      await call.release();
+    }
+  }
+
+  private async collectChunks(input: unknown, options: InvokeOptions): Promise<unknown[]> {
+    const chunks: unknown[] = [];
+    for await (const chunk of await this.stream(input as never, options as never)) chunks.push(chunk);
+    return chunks;
+  }
+
+  /** Runs the graph, and yields what happens as it happens. Leaving the loop leaves the run as it is. */
+  async stream<
+    const M extends StreamMode | readonly StreamMode[] | undefined = undefined,
+    Sub extends boolean = false,
+    E extends "text/event-stream" | undefined = undefined,
+  >(
+    input: Input<I, U, Exclude<N, "__start__">>,
+    options?: StreamOptions<M, Sub, E, C>,
+  ): Promise<IterableReadableStream<StreamOutputMap<M, Sub, O, U, N, E>>> {
+    const merged = mergeConfigs(this.config, options as RunnableConfig) as StreamOptions<any, any, any>;
+    return IterableReadableStream.from(this.chunks(input, merged, options as RunnableConfig)) as never;
+  }
+
+  private async *chunks(
+    input: unknown,
+    options: StreamOptions<StreamMode | readonly StreamMode[], boolean, unknown>,
+    given: RunnableConfig | undefined,
+  ): AsyncGenerator<unknown> {
+    const { streamMode = "updates", subgraphs = false, encoding } = options;
+    const modes = readStreamModes(streamMode);
+    const format = { isSingle: typeof streamMode === "string", subgraphs };
+    for await (const item of this.items(input, options as InvokeOptions, given, modes, subgraphs)) {
+      yield encoding === "text/event-stream"
+        ? formatServerSentEvent(item, subgraphs)
+        : formatChunk(item, format);
+    }
+  }
+
+  private async *items(
+    input: unknown,
+    options: InvokeOptions,
+    given: RunnableConfig | undefined,
+    modes: readonly StreamMode[],
+    subgraphs: boolean,
+  ): AsyncGenerator<StreamItem> {
+    if (enclosingTask(given) !== undefined) {
+      const data = await this.invoke(input as never, { ...options, streamMode: "values" } as InvokeOptions);
+      if (modes.includes("values")) yield { mode: "values", levels: [], data };
+      return;
+    }
+    const call = await this.prepareCall(input, options);
+    try {
+      for await (const item of streamRun({ ...call.run, modes, subgraphs, stored: call.isStored })) {
+        if (!call.isStored) refuseToWait(item.data);
+        yield item;
+      }
+    } finally {
+      await call.release();
+    }
+  }
+
+  private async prepareCall(input: unknown, options: InvokeOptions): Promise<PreparedCall> {
+    checkGiven(input);
+    checkRecursionLimit(options.recursionLimit);
+    const thread = this.threadOf(options);
+    const isStored = thread !== undefined;
+    if (!isStored && isCommand(input) && input.resume !== undefined) {
+      throw new GraphValueError(
+        "Command({ resume }) needs a thread that is kept, and the graph has no checkpointer",
+        {
+          lc_error_code: "MISSING_CHECKPOINTER",
+        },
+      );
+    }
+    const { program, shape } = this;
+    const checked = isCommand(input) ? input : checkInput(program, input);
+    const [address] = await Promise.all([this.findServer(), loadMessageClasses()]);
+    const wire = thread ?? TEMPORARY + randomUUID();
+    const { security, worker } = this.compileOptions;
+    const attachment = worker === false ? undefined : this.attach(address);
+    const letGo = attachment?.hold();
+    const local: LocalRun = { config: options, context: options.context, store: this.store, errors: [] };
+    const forget = registerCall(address, wire, local);
+    const release = async () => {
+      forget();
+      if (!isStored) await deleteThread(address, wire).catch(() => {});
+      letGo?.();
+    };
+    try {
+      const version = (await attachment?.untilReady()) ?? "";
+      return {
+        isStored,
+        release,
+        run: {
+          caller: callerOf(address, security),
+          input: checked,
+          outputKeys: options.outputKeys,
+          findThrown: (failure) => local.errors.findLast((error) => matchesFailure(failure, error)),
+          spec: {
+            graph: program.name,
+            version,
+            shape,
+            thread: wire,
+            config: options,
+            interruptBefore: nodeNames(options.interruptBefore),
+            interruptAfter: nodeNames(options.interruptAfter),
+          },
+        },
+      };
+    } catch (error) {
+      await release();
+      throw error;
+    }
+  }
+
+  /** The newest state of a thread, or that of the checkpoint which the config names. */
+  async getState(config: RunnableConfig, options: { subgraphs?: boolean } = {}): Promise<StateSnapshot> {
+    return await this.withPlace(config, (place) => getThreadState(place, options));
+  }
+
+  /** The states of a thread, newest first. */
+  async *getStateHistory(
+    config: RunnableConfig,
+    options: HistoryOptions = {},
+  ): AsyncIterableIterator<StateSnapshot> {
+    const { place, release } = await this.openPlace(config);
+    try {
+      yield* listThreadStates(place, options);
+    } finally {
+      release();
+    }
+  }
+
+  /** Writes to the state of a thread, as a node could have; returns the config of the new checkpoint. */
+  async updateState(config: RunnableConfig, values: unknown, asNode?: string): Promise<PlaceConfig> {
+    return await this.bulkUpdateState(config, [{ updates: [{ values, asNode }] }]);
+  }
+
+  /** Writes what several nodes could have written, superstep by superstep. */
+  async bulkUpdateState(
+    config: RunnableConfig,
+    supersteps: { updates: StateUpdate[] }[],
+  ): Promise<PlaceConfig> {
+    return await this.withPlace(config, (place) =>
+      updateThreadState(
+        place,
+        supersteps.map(({ updates }) => updates),
+      ),
+    );
+  }
+
+  private async withPlace<T>(config: RunnableConfig, use: (place: ThreadPlace) => Promise<T>): Promise<T> {
+    const { place, release } = await this.openPlace(config);
+    try {
+      return await use(place);
+    } finally {
+      release();
+    }
+  }
+
+  private async openPlace(given: RunnableConfig): Promise<{ place: ThreadPlace; release: () => void }> {
+    const config = mergeConfigs(this.config, given);
+    const thread = this.threadOf(config);
+    if (thread === undefined) {
+      throw new GraphValueError(
+        "the graph has no checkpointer: a state is kept with a server or a saver, and under a thread_id",
+        { lc_error_code: "MISSING_CHECKPOINTER" },
+      );
+    }
+    const [address] = await Promise.all([this.findServer(), loadMessageClasses()]);
+    const { security, worker } = this.compileOptions;
+    // Updates may need a router of the graph, and a thread that is new needs its version.
+    const attachment = worker === false ? undefined : this.attach(address);
+    const release = attachment?.hold() ?? (() => {});
+    try {
+      const version = (await attachment?.untilReady()) ?? "";
+      const caller = callerOf(address, security);
+      return {
+        place: { caller, shape: this.shape, graph: this.program.name, version, thread, config },
+        release,
+      };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** The graph as a drawing: `drawMermaid()`. `xray` opens subgraphs. */
+  getGraph(options: { xray?: boolean | number } = {}): DrawableGraph {
+    return drawGraph(this.program, options.xray ?? false);
+  }
+
+  async getGraphAsync(options: { xray?: boolean | number } = {}): Promise<DrawableGraph> {
+    return this.getGraph(options);
+  }
+}
+
+function checkGiven(input: unknown): void {
+  if (input === undefined)
+    throw new EmptyInputError("the input is undefined: want keys of the state, null to go on, or a Command");
+}
+
+/** A run whose thread is forgotten can't wait for people. */
+function refuseToWait(shown: unknown): void {
+  if (
+    typeof shown === "object" &&
+    shown !== null &&
+    "__interrupt__" in shown &&
+    (shown.__interrupt__ as unknown[]).length > 0
+  ) {
+    throw new GraphValueError(
+      "a node asks, and there is no checkpointer that keeps the thread until it is answered",
+      {
+        lc_error_code: "MISSING_CHECKPOINTER",
+      },
+    );
+  }
+}

@@ -1,0 +1,58 @@
+/** Graphs that are called from inside a node of another graph. */
+import type { GraphShape } from "../client/index.js";
+import type { Persistence } from "../declare/index.js";
+import { type CurrentTask, currentTask, writeWireContext } from "../runtime/index.js";
+import { isCommand, type RunnableConfig } from "../values/index.js";
+import type { Attachment } from "./attachment.js";
+import type { InvokeOptions } from "./call_config.js";
+import { nodeNames } from "./options.js";
+
+/** The task that a call is a part of; `undefined` for a run of its own, which names another thread. */
+export function enclosingTask(config: RunnableConfig | undefined): CurrentTask | undefined {
+  const task = currentTask();
+  const thread: unknown = config?.configurable?.thread_id;
+  return thread === undefined || thread === task?.config.configurable?.thread_id ? task : undefined;
+}
+
+export type NestedCall = {
+  task: CurrentTask;
+  attachment: Attachment;
+  persistence: Persistence;
+  shape: GraphShape;
+  input: unknown;
+  options: InvokeOptions;
+};
+
+/** Runs a graph inside of a task; returns JSON text of its output. */
+export async function callNested(call: NestedCall): Promise<string | undefined> {
+  const { task, attachment, shape, input, options, persistence } = call;
+  // Before the first wait: the same call gets the same number on every attempt.
+  const index = task.calls++;
+  const release = attachment.hold();
+  try {
+    const version = await attachment.untilReady();
+    const given =
+      input === null || input === undefined || isCommand(input) ? undefined : shape.encodeUpdate(input);
+    return (await task.host.callGraph({
+      graph: attachment.program.name,
+      version,
+      input: given,
+      context: contextOf(task, options),
+      persistence,
+      interruptBefore: nodeNames(options.interruptBefore),
+      interruptAfter: nodeNames(options.interruptAfter),
+      stepLimit: options.recursionLimit ?? 0,
+      index,
+    })) as string | undefined;
+  } finally {
+    release();
+  }
+}
+
+/** What the called graph sees; none for the same as the calling node. */
+function contextOf(task: CurrentTask, options: InvokeOptions): string | undefined {
+  const context = options.context ?? task.config.context;
+  const configurable = options.configurable ?? {};
+  if (options.context === undefined && Object.keys(configurable).length === 0) return undefined;
+  return writeWireContext(context, configurable, true);
+}

@@ -1,0 +1,42 @@
+/** The arguments of `compile`. */
+import { isMemorySaver } from "../checkpoint/index.js";
+import type { Security } from "../transport/index.js";
+import type { BaseStore, Drift } from "../values/index.js";
+
+export type CompileOptions = {
+  /** Keeps the threads of the graph; `true` or `false` say how a subgraph keeps its state. */
+  checkpointer?: unknown;
+  interruptBefore?: readonly string[] | "*";
+  interruptAfter?: readonly string[] | "*";
+  /** Name of the graph in the server: threads belong to it. */
+  name?: string;
+  description?: string;
+  store?: BaseStore;
+  cache?: unknown;
+  /** Where the server is, like `"localhost:7700"`. */
+  server?: string;
+  /** How the server is called. */
+  security?: Security;
+  /** Whether this process runs the nodes: true. */
+  worker?: boolean;
+  /** Version of the graph; left out, it is derived from its content. */
+  version?: string;
+  /** What happens when a node asks something else on its replay, for questions that say nothing themselves. */
+  drift?: Drift;
+  driftIgnore?: readonly string[];
+};
+
+/** Breakpoints as the server takes them. */
+export function nodeNames(given: readonly string[] | "*" | undefined): readonly string[] {
+  return given === "*" ? ["*"] : (given ?? []);
+}
+
+/** Throws for what keeps no threads in graphd. */
+export function checkSaver(saver: unknown): void {
+  if (saver === undefined || saver === null || typeof saver === "boolean" || isMemorySaver(saver)) return;
+  const name = typeof saver === "object" ? saver.constructor.name : typeof saver;
+  throw new TypeError(
+    `checkpointer: ${name} can't keep threads here, the server does: compile({ server: "host:port" }), or ` +
+      "compile({ checkpointer: new MemorySaver() }) with the MemorySaver of graphd for a local one",
+  );
+}

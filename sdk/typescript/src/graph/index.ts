@@ -1,0 +1,1 @@
+export * from "./state_graph.js";

@@ -1,0 +1,224 @@
+/** Runs the code of an assignment, and says what came of it. */
+
+import { Channel } from "../_gen/graphd/v1/event_pb.js";
+import { TaskKind, type TaskResult } from "../_gen/graphd/v1/worker_task_pb.js";
+import { START } from "../constants.js";
+import { type BranchDeclaration, buildGotos, type NodeDeclaration, type Program } from "../declare/index.js";
+import {
+  GraphInterrupt,
+  InvalidUpdateError,
+  isGraphBubbleUp,
+  isGraphInterrupt,
+  isParentCommand,
+} from "../errors/index.js";
+import { publicName } from "../names/index.js";
+import {
+  CalledCommand,
+  type CurrentTask,
+  findCall,
+  type LocalRun,
+  Replay,
+  runInTask,
+  TEMPORARY,
+} from "../runtime/index.js";
+import { isSend, type RetryPolicy } from "../values/index.js";
+import type { Attempt } from "./attempt.js";
+import { readJournal } from "./journal.js";
+import { MessageIds } from "./message_ids.js";
+import { buildConfig } from "./node_config.js";
+import { loadClassesFor, readFailure, readInput } from "./node_input.js";
+import {
+  buildCancelled,
+  buildCompleted,
+  buildFailed,
+  buildInterrupted,
+  buildParentCommand,
+  buildResult,
+} from "./outcome.js";
+import { runReducer } from "./reducer.js";
+import { lookUpResult, storeResult } from "./result_cache.js";
+import { fileQuestions } from "./thrown_questions.js";
+import { withTokens } from "./tokens.js";
+
+/** The result of an attempt. It never throws: every end of a node is a result. */
+export async function runTask(attempt: Attempt, program: Program): Promise<TaskResult> {
+  const { assignment } = attempt;
+  const local = findCall(attempt.address, assignment.threadId);
+  try {
+    await loadClassesFor(assignment);
+    if (assignment.kind === TaskKind.REDUCER) {
+      return buildResult({ update: runReducer(assignment, program) }, new Replay());
+    }
+    const work =
+      assignment.kind === TaskKind.ROUTER
+        ? prepareRouter(attempt, program, local)
+        : prepareNode(attempt, program, local);
+    return await runWork(work);
+  } catch (error) {
+    local?.errors.push(error);
+    return buildFailed(error, undefined);
+  }
+}
+
+/** An assignment, prepared: what to call, and how to end it. */
+type Work = {
+  attempt: Attempt;
+  task: CurrentTask;
+  local: LocalRun | undefined;
+  call: () => unknown;
+  finish: (returned: unknown) => TaskResult;
+  ids: MessageIds;
+  retry: RetryPolicy | undefined;
+  cached: TaskResult | undefined;
+};
+
+function prepareNode(attempt: Attempt, program: Program, local: LocalRun | undefined): Work {
+  const { assignment } = attempt;
+  const node = program.nodes.get(publicName(assignment.node));
+  const action = node?.action;
+  if (node === undefined || action === undefined) {
+    throw new ReferenceError(`node "${assignment.node}" is not in this program`);
+  }
+  const input = readInput(assignment, node.state);
+  const task = buildTask(attempt, program, node, local, input);
+  const ids = new MessageIds(assignment.emit.includes(Channel.MESSAGES));
+  const failure = assignment.failure && readFailure(assignment.failure, local);
+  return {
+    attempt,
+    task,
+    local,
+    ids,
+    call: () => (failure ? action.call(input, failure, task.config) : action.call(input, task.config)),
+    finish: (returned) => {
+      const result = buildResult(buildCompleted(returned, program.keys, ids, task.pushed), task.replay);
+      storeResult(program, node, assignment, result);
+      return result;
+    },
+    retry: program.policiesOf(node).retry,
+    cached: lookUpResult(program, node, assignment),
+  };
+}
+
+function prepareRouter(attempt: Attempt, program: Program, local: LocalRun | undefined): Work {
+  const { assignment } = attempt;
+  const source = publicName(assignment.node);
+  const branch = program.findBranch(source, assignment.branch || assignment.function);
+  if (branch === undefined) {
+    throw new ReferenceError(`node "${source}" has no condition "${assignment.branch}" in this program`);
+  }
+  const node = program.nodes.get(source);
+  const state =
+    source === START ? program.builder.schemas.input : (node?.state ?? program.builder.schemas.state);
+  const input = readInput(assignment, state);
+  const task = buildTask(attempt, program, node, local, input);
+  return {
+    attempt,
+    task,
+    local,
+    ids: new MessageIds(false),
+    call: () => branch.action.call(input, task.config),
+    finish: (returned) => buildResult({ gotoTargets: buildGotos(readRoutes(branch, returned)) }, task.replay),
+    retry: undefined,
+    cached: undefined,
+  };
+}
+
+/** Where a router leads: names of nodes, and sends. */
+function readRoutes(branch: BranchDeclaration, returned: unknown): unknown[] {
+  const chosen = Array.isArray(returned) ? returned : [returned];
+  const targets = chosen.map((one) => (isSend(one) || !branch.paths ? one : branch.paths[String(one)]));
+  targets.forEach((target, at) => {
+    if (target === undefined || target === null || target === START) {
+      throw new InvalidUpdateError(
+        `the condition "${branch.name}" after node "${branch.source}" returned ${String(chosen[at])}, which is no ` +
+          "valid destination",
+      );
+    }
+  });
+  return targets;
+}
+
+function buildTask(
+  attempt: Attempt,
+  program: Program,
+  node: NodeDeclaration | undefined,
+  local: LocalRun | undefined,
+  input: unknown,
+): CurrentTask {
+  const { assignment } = attempt;
+  const task: CurrentTask = {
+    host: attempt,
+    replay: readJournal(assignment.journal),
+    config: buildConfig({ assignment, program, node, host: attempt, local }),
+    input,
+    waiting: [],
+    pushed: [],
+    isStored: !assignment.threadId.startsWith(TEMPORARY),
+    calls: 0,
+  };
+  attempt.replay = task.replay;
+  return task;
+}
+
+async function runWork(work: Work): Promise<TaskResult> {
+  const { attempt, task, local } = work;
+  if (work.cached) return work.cached;
+  try {
+    const returned = await untilAborted(
+      attempt.signal,
+      runInTask(task, () => withTokens(task, attempt.assignment.emit, work.call)),
+      () => isAsking(task),
+    );
+    task.replay.checkFinished();
+    // A node that caught its question has asked, whatever it returns.
+    return isAsking(task) ? buildInterrupted(task.replay, task.waiting) : work.finish(returned);
+  } catch (error) {
+    return explainThrown(work, error, local);
+  }
+}
+
+function isAsking({ replay, waiting }: CurrentTask): boolean {
+  return replay.questions.length > 0 || waiting.length > 0;
+}
+
+/** What the code returns. Code that never ends, after it was stopped, is left. */
+async function untilAborted(
+  signal: AbortSignal,
+  running: unknown,
+  isAsking: () => boolean,
+): Promise<unknown> {
+  const promise = Promise.resolve(running);
+  return await new Promise((resolve, reject) => {
+    const leave = () => reject(isAsking() ? new GraphInterrupt() : (signal.reason as Error));
+    signal.addEventListener("abort", leave, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+  });
+}
+
+function explainThrown(work: Work, thrown: unknown, local: LocalRun | undefined): TaskResult {
+  const { task, attempt } = work;
+  let error = thrown;
+  try {
+    if (isGraphInterrupt(error) && !isAsking(task)) fileQuestions(task.replay, error);
+    if (isGraphInterrupt(error) || (isAsking(task) && isGraphBubbleUp(error))) {
+      task.replay.checkFinished();
+      return buildInterrupted(task.replay, task.waiting);
+    }
+    if (error instanceof CalledCommand) return buildResult(error.outcome as never, task.replay);
+    if (isParentCommand(error) && attempt.assignment.namespace.length > 0) {
+      return buildResult(buildParentCommand(error.command as never, work.ids), task.replay);
+    }
+    if (isParentCommand(error))
+      error = new InvalidUpdateError("a Command for the parent graph, and there is no parent graph");
+  } catch (broken) {
+    error = broken; // the question has no JSON form, or differs from the journal
+  }
+  if (attempt.signal.aborted && error === attempt.signal.reason)
+    return buildCancelled("the node was stopped");
+  local?.errors.push(error);
+  try {
+    return buildFailed(error, work.retry);
+  } catch (broken) {
+    return buildFailed(broken, undefined); // retryOn is code as well
+  }
+}

@@ -1,0 +1,107 @@
+/** Tokens of LangChain's chat models as events, where LangChain is installed. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { randomUUID } from "node:crypto";
+import { Channel } from "../_gen/graphd/v1/event_pb.js";
+import { TAG_NOSTREAM } from "../constants.js";
+import { isMessage, toStoredMessage } from "../messages/stored_message.js";
+import type { CurrentTask } from "../runtime/index.js";
+
+type Message = { _getType(): string; content: unknown; id?: string };
+type Metadata = Record<string, unknown>;
+type Provider = {
+  initializeGlobalInstance(storage: unknown): void;
+  runWithConfig<T>(config: unknown, code: () => T, avoidCreatingRootRunTree?: boolean): T;
+};
+
+let provider: Promise<Provider | undefined> | undefined;
+
+/** What carries the config of a node to the models that it calls without one. */
+function loadProvider(): Promise<Provider | undefined> {
+  provider ??= import("@langchain/core/singletons").then(
+    (module) => {
+      const found = module.AsyncLocalStorageProviderSingleton as unknown as Provider;
+      found.initializeGlobalInstance(new AsyncLocalStorage());
+      return found;
+    },
+    () => undefined,
+  );
+  return provider;
+}
+
+/** Runs the code of a node so that models in it tell the handlers of its config, and emit their tokens. */
+export function withTokens(task: CurrentTask, wanted: readonly Channel[], code: () => unknown): unknown {
+  const emits = wanted.includes(Channel.MESSAGES);
+  if (!emits && task.config.callbacks === undefined) return code();
+  return loadProvider().then((found) => {
+    if (found === undefined) return code();
+    if (emits) task.config.callbacks = addHandler(task.config.callbacks, new TokenHandler(task));
+    return found.runWithConfig(task.config, code, true);
+  });
+}
+
+function addHandler(callbacks: unknown, handler: TokenHandler): unknown {
+  const manager = callbacks as { copy?: (handlers: unknown[]) => unknown } | undefined;
+  if (typeof manager?.copy === "function") return manager.copy([handler]);
+  return [...((callbacks as unknown[] | undefined) ?? []), handler];
+}
+
+/** Emits what a model says as it says it; a message that was not streamed is emitted once it is there. */
+class TokenHandler {
+  readonly name = "graphd_tokens";
+  /** Makes models stream when they are invoked. */
+  readonly lc_prefer_streaming = true;
+  readonly awaitHandlers = true;
+  private readonly metadata = new Map<string, Metadata | undefined>();
+  private readonly streamed = new Set<string>();
+
+  constructor(private readonly task: CurrentTask) {}
+
+  handleChatModelStart(
+    _model: unknown,
+    _messages: unknown,
+    runId: string,
+    _parentRunId?: string,
+    _extra?: unknown,
+    tags: string[] = [],
+    metadata: Metadata = {},
+  ): void {
+    this.metadata.set(runId, tags.includes(TAG_NOSTREAM) ? undefined : { ...metadata, tags });
+  }
+
+  handleLLMNewToken(
+    _token: string,
+    _index: unknown,
+    runId: string,
+    _parentRunId?: string,
+    _tags?: string[],
+    fields?: { chunk?: { message?: unknown } },
+  ): void {
+    const message = fields?.chunk?.message;
+    if (!isMessage(message)) return;
+    this.streamed.add(runId);
+    this.emit(runId, message as Message);
+  }
+
+  handleLLMEnd(output: { generations?: { message?: unknown }[][] }, runId: string): void {
+    const message = output.generations?.[0]?.[0]?.message;
+    if (isMessage(message) && !this.streamed.has(runId)) this.emit(runId, message as Message);
+    this.metadata.delete(runId);
+  }
+
+  handleLLMError(_error: unknown, runId: string): void {
+    this.metadata.delete(runId);
+  }
+
+  private emit(runId: string, message: Message): void {
+    const metadata = this.metadata.get(runId);
+    if (metadata === undefined) return;
+    message.id ??= randomUUID(); // the node returns this very object
+    const kept = Object.entries(metadata).filter(([, value]) => isSimple(value));
+    const value = { message: toStoredMessage(message), metadata: Object.fromEntries(kept) };
+    this.task.host.emitEvent("messages", "", value);
+  }
+}
+
+function isSimple(value: unknown): boolean {
+  return Array.isArray(value) || ["string", "number", "boolean"].includes(typeof value);
+}
