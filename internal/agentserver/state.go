@@ -2,6 +2,7 @@ package agentserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -164,6 +165,9 @@ func (c *call) showState(asked *graphdv1.GetStateRequest) error {
 	found, err := c.threads.GetState(c.ctx, asked)
 	if err != nil {
 		return err
+	}
+	if id := asked.GetAt().GetCheckpointId(); id != "" && found.GetCheckpoint() == nil {
+		return newError(http.StatusNotFound, "CHECKPOINT_NOT_FOUND", fmt.Sprintf("the thread has no checkpoint %.100q: it has none at all", id))
 	}
 	return c.writeJSON(http.StatusOK, newState(asked.GetThreadId(), found))
 }

@@ -7,10 +7,12 @@ import json
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import httpx
 import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
@@ -19,6 +21,13 @@ from tests.langgraph_api.flows import FLOWS, Flow, new_thread, settle
 from tests.langgraph_api.graphs import build_graphs
 from tests.langgraph_api.notes import Notes, http_status
 from tests.langgraph_api.server import find_url, open_store
+
+
+class Outer(TypedDict):
+    """The state of a graph of LangGraph that has a graph of graphd as a node."""
+
+    n: int
+
 
 EXPECTED = Path(__file__).parent / "langgraph_api" / "expected"
 
@@ -178,6 +187,16 @@ async def test_threads_of_stateless_runs_are_deleted(client: LangGraphClient) ->
     async for _ in parts:
         pass
     assert await http_status(client.threads.get(seen[0]["thread_id"])) == 404
+
+
+async def test_a_remote_graph_is_a_node(client: LangGraphClient, url: str) -> None:
+    builder = StateGraph(Outer)
+    builder.add_node("count", RemoteGraph("chain", url=url))
+    builder.add_edge(START, "count")
+    graph = builder.compile()
+    assert await graph.ainvoke({"n": 5}) == {"n": 15}
+    updates = [update async for update in graph.astream({"n": 5}, stream_mode="updates")]
+    assert updates == [{"count": {"n": 15}}]
 
 
 async def test_a_killed_server_loses_no_update(tmp_path: Path) -> None:

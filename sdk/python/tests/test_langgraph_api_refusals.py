@@ -1,0 +1,290 @@
+"""The API of LangGraph Server refuses what is wrong, and says what."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langgraph_sdk import get_client
+
+from graphd.dev import DevServer
+from tests.langgraph_api.server import find_url
+from tests.test_known_callers import make_key
+
+ORIGIN = "http://localhost:3000"
+NOWHERE = str(uuid.uuid4())
+COUNT = """
+graph: count
+channels:
+  n: {}
+  text: {}
+nodes:
+  step:
+    expr:
+      update:
+        n: state.n + 1
+edges: [START -> step]
+conditional_edges:
+  - from: step
+    cases:
+      - { when: state.n < 10, to: step }
+      - { to: END }
+"""
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keys") / "keys.yaml"
+
+
+@pytest.fixture(scope="module")
+def ann(keys: Path) -> str:
+    """The key of a caller who may do everything."""
+    return make_key(keys, "ann")
+
+
+@pytest.fixture(scope="module")
+def viewer(keys: Path) -> str:
+    """The key of a caller who only sees."""
+    return make_key(keys, "vera", ["viewer"])
+
+
+@pytest.fixture(scope="module")
+def url(keys: Path, ann: str, viewer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that knows its callers, with one graph."""
+    folder = tmp_path_factory.mktemp("graphs")
+    (folder / "count.yaml").write_text(COUNT)
+    flags = [
+        "--langgraph",
+        "127.0.0.1:0",
+        "--langgraph-origin",
+        ORIGIN,
+        "--api-keys",
+        str(keys),
+        "--max-message",
+        "2000000",
+    ]
+    flags += ["--max-langgraph-connections", "50", "--stall", "1s", "--graphs", str(folder), "--insecure"]
+    with DevServer(flags=flags) as server:
+        yield find_url(server)
+
+
+@pytest.fixture
+async def http(url: str, ann: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=url, headers={"x-api-key": ann}, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture
+async def thread(http: httpx.AsyncClient) -> str:
+    return str((await http.post("/threads", json={})).json()["thread_id"])
+
+
+def check_refusal(answer: httpx.Response, status: int, reason: str | None = None) -> dict[str, Any]:
+    """A refusal has a sentence and a reason, whatever was sent."""
+    assert answer.status_code == status, answer.text[:300]
+    body = answer.json()
+    assert len(body["detail"]) > 10
+    assert body["reason"] == (reason or body["reason"])
+    return dict(body)
+
+
+async def test_callers_are_known_by_their_key(url: str, ann: str, viewer: str) -> None:
+    async with get_client(url=url, api_key=ann) as client:
+        thread = (await client.threads.create())["thread_id"]
+    async with httpx.AsyncClient(base_url=url) as http:
+        check_refusal(await http.post("/threads", json={}), 401)
+        check_refusal(await http.post("/threads", json={}, headers={"x-api-key": "wrong"}), 401)
+        check_refusal(await http.post("/threads", json={}, headers={"x-api-key": viewer}), 403, "ACCESS_DENIED")
+        for headers in ({"x-api-key": viewer}, {"authorization": f"Bearer {viewer}"}):
+            assert (await http.get(f"/threads/{thread}", headers=headers)).status_code == 200
+        assert (await http.get("/ok")).status_code == 200
+
+
+async def test_pages_of_other_sites_may_not_call(url: str, http: httpx.AsyncClient) -> None:
+    check_refusal(
+        await http.post("/threads", json={}, headers={"origin": "https://evil.example"}), 403, "ORIGIN_REFUSED"
+    )
+    asked = {"origin": ORIGIN, "access-control-request-method": "POST", "access-control-request-headers": "x-api-key"}
+    preflight = await http.request("OPTIONS", "/threads", headers=asked)
+    assert preflight.headers["access-control-allow-origin"] == ORIGIN
+    assert preflight.headers["access-control-allow-headers"] == "x-api-key"
+    answer = await http.post("/threads", json={}, headers={"origin": ORIGIN})
+    assert "Content-Location" in answer.headers["access-control-expose-headers"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", "/store/items"),
+        ("POST", "/store/items/search"),
+        ("POST", "/runs/crons"),
+        ("POST", "/runs/crons/search"),
+        ("POST", f"/threads/{NOWHERE}/runs/crons"),
+        ("POST", "/a2a/agent"),
+        ("POST", "/mcp/"),
+        ("POST", "/assistants"),
+        ("PATCH", "/assistants/x"),
+        ("GET", "/nothing"),
+        ("PUT", "/threads"),
+        ("POST", "/ok"),
+    ],
+)
+async def test_endpoints_that_are_not_served(http: httpx.AsyncClient, method: str, path: str) -> None:
+    check_refusal(await http.request(method, path, content=b"{}"), 404)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "assistant_id"),
+        ({"assistant_id": 1}, "assistant_id"),
+        ({"assistant_id": "nothing"}, "assistant_id"),
+        ({"assistant_id": NOWHERE}, "assistant_id"),
+        ({"assistant_id": "x" * 100_000}, None),
+        ({"assistant_id": "\x00\n"}, None),
+        ({"assistant_id": "count", "stream_mode": "all"}, "stream_mode"),
+        ({"assistant_id": "count", "stream_mode": [1]}, "stream_mode"),
+        ({"assistant_id": "count", "multitask_strategy": "hope"}, "multitask_strategy"),
+        ({"assistant_id": "count", "if_not_exists": True}, "if_not_exists"),
+        ({"assistant_id": "count", "on_disconnect": "cry"}, "on_disconnect"),
+        ({"assistant_id": "count", "durability": "none"}, "durability"),
+        ({"assistant_id": "count", "after_seconds": 5}, "after_seconds"),
+        ({"assistant_id": "count", "webhook": "http://127.0.0.1/"}, "webhook"),
+        ({"assistant_id": "count", "strict_resume": True}, "strict_resume"),
+        ({"assistant_id": "count", "feedback_keys": ["x"]}, "feedback_keys"),
+        ({"assistant_id": "count", "command": {"goto": {"input": 1}}}, "command.goto"),
+        ({"assistant_id": "count", "command": {"update": [1]}}, "command.update"),
+        ({"assistant_id": "count", "command": 1}, "command"),
+        ({"assistant_id": "count", "config": {"recursion_limit": -1}}, "config.recursion_limit"),
+        ({"assistant_id": "count", "input": {}, "metadata": {"langgraph.run.0": "x"}}, "metadata"),
+        ({"assistant_id": "count", "input": {}, "metadata": {"x": "y" * 5000}}, None),
+        ({"assistant_id": "count", "input": {}, "metadata": {str(n): n for n in range(100)}}, None),
+        ({"assistant_id": "count", "input": "text"}, None),
+        ({"assistant_id": "count", "input": [1]}, None),
+    ],
+)
+async def test_wrong_run_requests(
+    http: httpx.AsyncClient, thread: str, body: dict[str, Any], field: str | None
+) -> None:
+    for how in ("", "/wait", "/stream"):
+        refused = check_refusal(await http.post(f"/threads/{thread}/runs{how}", json=body), 422)
+        assert field is None or refused["field"] == field
+    assert (await http.get(f"/threads/{thread}/runs")).json() == []
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"{", 422),
+        (b"[]", 422),
+        (b"\xff\xfe", 422),
+        (b'"x"', 422),
+        (b'{"assistant_id":"count","input":{"n":' + b"[" * 200 + b"]" * 200 + b"}}", 422),
+        (b'{"assistant_id":"count","input":' + b"[" * 900_000 + b"]" * 900_000 + b"}", 422),
+        (b'{"assistant_id":"count","input":{"n":"' + b"x" * 1_500_000 + b'"}}', 413),
+        (b'{"assistant_id":"count","input":{"n":"' + b"x" * 3_000_000 + b'"}}', 413),
+    ],
+    ids=["cut", "list", "no UTF-8", "text", "deep", "very deep", "large value", "large body"],
+)
+async def test_wrong_bodies(http: httpx.AsyncClient, thread: str, content: bytes, status: int) -> None:
+    check_refusal(await http.post(f"/threads/{thread}/runs", content=content), status)
+    assert (await http.get(f"/threads/{thread}")).json()["status"] == "idle"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/threads/nothing", None, 422),
+        ("GET", f"/threads/{NOWHERE}", None, 404),
+        ("GET", f"/threads/{NOWHERE}/state", None, 404),
+        ("GET", "/threads/THREAD/runs/nothing", None, 422),
+        ("GET", "/threads/THREAD/runs/" + NOWHERE + "/join", None, 404),
+        ("GET", "/threads/THREAD/runs?limit=-1", None, 422),
+        ("GET", "/threads/THREAD/runs?status=odd", None, 422),
+        ("GET", "/threads/THREAD/state/000000000009-00000000", None, 404),
+        ("GET", "/threads/THREAD/state?subgraphs=maybe", None, 422),
+        ("POST", "/threads/THREAD/state", {"values": [1]}, 400),
+        ("POST", "/threads/THREAD/history", {"limit": 100_000}, 422),
+        ("POST", "/threads/THREAD/history", {"before": [1]}, 422),
+        ("POST", "/threads/search", {"limit": 0}, 422),
+        ("POST", "/threads/search", {"limit": "many"}, 422),
+        ("POST", "/threads/search", {"offset": 10_000_000}, 422),
+        ("POST", "/threads/search", {"status": "sad"}, 422),
+        ("POST", "/threads/search", {"values": {"n": 1}}, 422),
+        ("POST", "/threads/search", {"sort_by": "values"}, 422),
+        ("POST", "/threads/search", {"ids": ["x"]}, 422),
+        ("POST", "/threads/search", {"metadata": {"assistant_id": NOWHERE}}, 404),
+        ("POST", "/threads", {"thread_id": "x"}, 422),
+        ("POST", "/threads", {"if_exists": "maybe"}, 422),
+        ("POST", "/threads", {"ttl": -1}, 422),
+        ("POST", "/threads", {"ttl": {"ttl": 5, "strategy": "burn"}}, 422),
+        ("POST", "/threads", {"metadata": {"graphd.typed": "x"}}, 422),
+        ("POST", "/threads", {"metadata": 5}, 422),
+        ("POST", "/threads", {"supersteps": [{}]}, 422),
+        ("GET", "/assistants/nothing", None, 404),
+        ("POST", "/assistants/search", {"offset": -1}, 422),
+        ("POST", "/runs/wait", {"assistant_id": "count", "command": {"resume": 1}}, 422),
+    ],
+)
+async def test_wrong_requests(
+    http: httpx.AsyncClient, thread: str, method: str, path: str, body: Any, status: int
+) -> None:
+    content = None if body is None else json.dumps(body).encode()
+    check_refusal(await http.request(method, path.replace("THREAD", thread), content=content), status)
+
+
+async def test_a_thread_exists_once(http: httpx.AsyncClient, thread: str) -> None:
+    check_refusal(await http.post("/threads", json={"thread_id": thread}), 409, "THREAD_EXISTS")
+    same = await http.post("/threads", json={"thread_id": thread.upper(), "if_exists": "do_nothing"})
+    assert same.json()["thread_id"] == thread
+
+
+async def test_text_that_looks_like_a_filter_finds_nothing_else(http: httpx.AsyncClient) -> None:
+    odd = 'x" OR state = "IDLE\\'
+    thread = (await http.post("/threads", json={"metadata": {odd: odd}})).json()["thread_id"]
+    found = (await http.post("/threads/search", json={"metadata": {odd: odd}})).json()
+    assert [t["thread_id"] for t in found] == [thread]
+    assert (await http.post("/threads/search", json={"metadata": {"other": odd}})).json() == []
+
+
+async def test_ids_of_events_that_are_none(http: httpx.AsyncClient, thread: str) -> None:
+    run = await http.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "count", "input": {"n": 1}})
+    assert run.status_code == 200
+    path = run.headers["content-location"] + "/stream"
+    for wrong in ("x", "a-b-c-d", "-2", "L-1-1-1-1", "L-" + "9" * 30 + "-1-1"):
+        check_refusal(await http.get(path, headers={"last-event-id": wrong}), 422)
+    check_refusal(await http.get(path, headers={"last-event-id": "deadbeef-1-0-0"}), 410, "CURSOR_LOST")
+
+
+async def test_clients_that_do_not_read_are_cut_off(http: httpx.AsyncClient, url: str, ann: str, thread: str) -> None:
+    """The run goes on, and other clients are served meanwhile."""
+    host, port = url.removeprefix("http://").split(":")
+    body = json.dumps(
+        {"assistant_id": "count", "input": {"n": 0, "text": "x" * 900_000}, "stream_mode": ["values", "debug"]}
+    )
+    head = f"POST /threads/{thread}/runs/stream HTTP/1.1\r\nHost: {host}\r\nX-Api-Key: {ann}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect((host, int(port)))
+        slow.sendall((head + body).encode())
+        while not (runs := (await http.get(f"/threads/{thread}/runs")).json()) or runs[0]["status"] == "running":
+            await asyncio.sleep(0.05)
+        assert runs[0]["status"] == "success"
+
+
+async def test_further_connections_wait(http: httpx.AsyncClient, url: str) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    idle = [socket.create_connection((host, int(port))) for _ in range(60)]
+    async with httpx.AsyncClient(base_url=url, timeout=60) as other:
+        call = asyncio.create_task(other.get("/ok"))
+        for one in idle:
+            one.close()
+        assert (await call).status_code == 200
