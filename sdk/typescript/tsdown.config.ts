@@ -4,9 +4,12 @@ import { defineConfig } from "tsdown";
 export default defineConfig({
   entry: {
     index: "src/index.ts",
+    channels: "src/channels/index.ts",
     client: "src/node.ts",
     dev: "src/dev/index.ts",
+    prebuilt: "src/prebuilt/index.ts",
     web: "src/web.ts",
+    zod: "src/zod/index.ts",
   },
   format: ["esm", "cjs"],
   target: "es2022",

@@ -10,6 +10,7 @@ export default defineConfig({
       { find: /^graphd$/, replacement: source("index.ts") },
       { find: /^graphd\/client$/, replacement: source("node.ts") },
       { find: /^graphd\/dev$/, replacement: source("dev/index.ts") },
+      { find: /^graphd\/prebuilt$/, replacement: source("prebuilt/index.ts") },
       { find: /^graphd\/web$/, replacement: source("web.ts") },
     ],
   },

@@ -11,4 +11,12 @@ export type { BrowserOptions } from "./browser/index.js";
 export * from "./client/index.js";
 export * from "./constants.js";
 export * from "./errors/index.js";
+export {
+  Annotation,
+  AnnotationRoot,
+  MessagesAnnotation,
+  messagesStateReducer,
+  type StateType,
+  type UpdateType,
+} from "./state/index.js";
 export * from "./values/index.js";
