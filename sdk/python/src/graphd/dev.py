@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
+import json
 import os
 import pathlib
-import socket
 import subprocess
 import tempfile
 import threading
@@ -21,6 +22,7 @@ from graphd.transport.dialer import Dialer
 from graphd_bin import find_program
 
 _START_TIMEOUT = 60.0
+_LOG_INTERVAL = 0.02
 _lock = threading.Lock()
 _shared: list[DevServer] = []
 _started: weakref.WeakSet[DevServer] = weakref.WeakSet()
@@ -32,15 +34,18 @@ class DevServer:
     def __init__(
         self, *, store: str = "memory", flags: Sequence[str] = (), port: int = 0, security: Security = PLAIN
     ) -> None:
+        if port == 0 and _hides_address(flags):
+            raise ValueError(
+                "flags: they hide the line of the log that says where the server serves: give port as well"
+            )
         self.security = security
-        self.port = port or _free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.port = port
         self._log = tempfile.NamedTemporaryFile("w+", prefix="graphd-", suffix=".log", delete=False)  # noqa: SIM115
         # The pipe ends with this process, however that ends, and the server with it.
-        command = [*graphd_command(), "serve", "--until-input-ends", "--listen", self.address, "--store", store, *flags]
+        command = [*graphd_command(), "serve", "--until-input-ends", "--listen", f"127.0.0.1:{port}", "--store", store]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHD_")}
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=self._log, stderr=subprocess.STDOUT, env=environment
+            [*command, *flags], stdin=subprocess.PIPE, stdout=self._log, stderr=subprocess.STDOUT, env=environment
         )
         atexit.register(self.close)
         _started.add(self)
@@ -50,19 +55,33 @@ class DevServer:
             self.close()
             raise
 
+    @property
+    def address(self) -> str:
+        """Where it is called."""
+        return f"127.0.0.1:{self.port}"
+
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _START_TIMEOUT
+        while self.port == 0:
+            self._check_start(deadline)
+            self.port = _find_port(self.log())
+            if self.port == 0:
+                time.sleep(_LOG_INTERVAL)
         with contextlib.closing(Dialer(Target(self.address, self.security)).open_channel(())) as channel:
             ready = grpc.channel_ready_future(channel)
-            while time.monotonic() < deadline:
-                if self.process.poll() is not None:
-                    raise RuntimeError(f"graphd ended at once:\n{self.log()}")
+            while True:
+                self._check_start(deadline)
                 try:
                     ready.result(timeout=0.1)
                     return
                 except grpc.FutureTimeoutError:
                     continue
-        raise RuntimeError(f"graphd did not begin to serve within {_START_TIMEOUT:g}s:\n{self.log()}")
+
+    def _check_start(self, deadline: float) -> None:
+        if self.process.poll() is not None:
+            raise RuntimeError(f"graphd ended at once:\n{self.log()}")
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"graphd did not begin to serve within {_START_TIMEOUT:g}s:\n{self.log()}")
 
     def log(self) -> str:
         """What the server has written so far."""
@@ -128,7 +147,18 @@ def graphd_command() -> list[str]:
     return [str(find_program())]
 
 
-def _free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
+def _hides_address(flags: Sequence[str]) -> bool:
+    """Whether flags take the line out of the log that says where the server serves, or write it for people."""
+    given = " ".join(flags).replace("=", " ").split()
+    return any(
+        name in ("--log-level", "--log-format") and value not in ("debug", "info", "json")
+        for name, value in itertools.pairwise(given)
+    )
+
+
+def _find_port(log: str) -> int:
+    """The port at which a server serves, by its log; 0 = it does not say so yet."""
+    for line in log.splitlines():
+        if '"msg":"serving"' in line and line.endswith("}"):
+            return int(json.loads(line)["address"].rpartition(":")[2])
+    return 0
