@@ -35,6 +35,9 @@ PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/ledger ../.
 TS         := sdk/typescript
 TS_MODULES := $(TS)/node_modules/.package-lock.json
 
+# The JavaScript SDK of LangGraph Server, pinned in tests/langgraph-js/package-lock.json.
+LANGGRAPH_JS := tests/langgraph-js/node_modules/.package-lock.json
+
 # For which platforms make wheels builds, or host for this machine alone.
 WHEELS      ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Versions of Python for make test-pythons, like 3.10 3.13; all that are supported when empty.
@@ -104,8 +107,8 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: $(VENV)/ok $(PAGE) $(TS_MODULES) build ## Run all tests: go-test, and beside it, one after the other, python-test, ts-test, examples, bench-smoke, page-smoke
-	$(MAKE) --no-print-directory -j2 --output-sync=target go-test python-test ts-test examples bench-smoke page-smoke
+test: $(VENV)/ok $(PAGE) $(TS_MODULES) $(LANGGRAPH_JS) build ## Run all tests: go-test, and beside it, one after the other, python-test, ts-test, langgraph-js-test, examples, bench-smoke, page-smoke
+	$(MAKE) --no-print-directory -j2 --output-sync=target go-test python-test ts-test langgraph-js-test examples bench-smoke page-smoke
 
 .PHONY: go-test
 go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random order; make lint vets (PKG=./internal/graph/... narrows)
@@ -118,6 +121,14 @@ python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases a
 .PHONY: ts-test
 ts-test: $(TS_MODULES) build ## Test the TypeScript SDK against a real server (VITESTFLAGS="-t codec" narrows)
 	cd $(TS) && GRAPHD_BIN='$(CURDIR)/bin/graphd' node_modules/.bin/vitest run $(VITESTFLAGS)
+
+.PHONY: langgraph-js-test
+langgraph-js-test: $(LANGGRAPH_JS) build ## Test the API of LangGraph Server with its JavaScript SDK and its React hook
+	cd tests/langgraph-js && GRAPHD_BIN='$(CURDIR)/bin/graphd' node --test --test-timeout=300000
+
+.PHONY: langgraph-kills
+langgraph-kills: $(VENV)/ok build ## Kill servers under streams of LangGraph's SDK, KILLS (100) times: each update comes once
+	cd sdk/python && KILLS='$(or $(KILLS),100)' GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q tests/test_langgraph_api.py -k killed
 
 .PHONY: ts-pack
 ts-pack: $(TS_MODULES) build ## Pack the TypeScript SDK, and try the file in an empty project on NODES (20 22 24; empty: the Node that is here)
@@ -421,6 +432,10 @@ $(BUF):
 
 $(PAGE): page/package-lock.json
 	cd page && npm ci --no-audit --no-fund --loglevel=error
+	@touch '$@'
+
+$(LANGGRAPH_JS): tests/langgraph-js/package-lock.json
+	cd tests/langgraph-js && npm ci --no-audit --no-fund --loglevel=error
 	@touch '$@'
 
 $(TS_MODULES): $(TS)/package-lock.json

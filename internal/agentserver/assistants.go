@@ -206,8 +206,8 @@ func newSchemas(g *graphdv1.GraphSpec) schemas {
 		all = append(all, channel.GetName())
 	}
 	s := schemas{
-		Graph: g.GetName(), State: describeKeys(g.GetName()+"_state", all), Input: json.RawMessage(g.GetInputSchema().GetJson()), Output: json.RawMessage(g.GetOutputSchema().GetJson()),
-		Context: json.RawMessage(g.GetContextSchema().GetJson()), Config: json.RawMessage(`{"type":"object","properties":{}}`),
+		Graph: g.GetName(), State: describeKeys(g.GetName()+"_state", all), Input: schemaText(g.GetInputSchema()), Output: schemaText(g.GetOutputSchema()),
+		Context: schemaText(g.GetContextSchema()), Config: json.RawMessage(`{"type":"object","properties":{}}`),
 	}
 	if s.Input == nil {
 		s.Input = describeKeys(g.GetName()+"_input", chooseKeys(g.GetInput(), all))
@@ -216,6 +216,14 @@ func newSchemas(g *graphdv1.GraphSpec) schemas {
 		s.Output = describeKeys(g.GetName()+"_output", chooseKeys(g.GetOutput(), all))
 	}
 	return s
+}
+
+// schemaText returns a schema, nil for none.
+func schemaText(p *graphdv1.Payload) json.RawMessage {
+	if text := p.GetJson(); text != "" {
+		return json.RawMessage(text)
+	}
+	return nil
 }
 
 func chooseKeys(chosen, all []string) []string {

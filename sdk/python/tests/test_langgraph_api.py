@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -174,6 +175,16 @@ async def test_metadata_of_any_json_is_found(client: LangGraphClient) -> None:
     assert (await client.threads.get(thread))["metadata"] == {**deep, "n": 2}
 
 
+async def test_assistants_show_their_graphs(client: LangGraphClient) -> None:
+    schemas = await client.assistants.get_schemas("review")
+    assert sorted(schemas["state_schema"]["properties"]) == ["decision", "log", "request", "result"]  # type: ignore[index]
+    assert schemas["context_schema"] is None  # type: ignore[typeddict-item]
+    assert await client.assistants.get_subgraphs("review", recurse=True) == {}
+    drawing = await client.assistants.get_graph("agent", xray=True)
+    edges = {(edge["source"], edge["target"]) for edge in drawing["edges"]}
+    assert {("__start__", "model"), ("model", "tools"), ("model", "__end__"), ("tools", "final")} <= edges
+
+
 async def test_pages_of_threads(client: LangGraphClient) -> None:
     mark = uuid.uuid4().hex
     made = [(await client.threads.create(metadata={"mark": mark}))["thread_id"] for _ in range(7)]
@@ -199,7 +210,8 @@ async def test_a_remote_graph_is_a_node(client: LangGraphClient, url: str) -> No
     assert updates == [{"count": {"n": 15}}]
 
 
-async def test_a_killed_server_loses_no_update(tmp_path: Path) -> None:
+@pytest.mark.parametrize("_", range(int(os.environ.get("KILLS", "1"))))
+async def test_a_killed_server_loses_no_update(tmp_path: Path, _: int) -> None:
     store = f"sqlite:{tmp_path}/graphd.db"
     server = DevServer(store=store, flags=["--langgraph", "127.0.0.1:0"])
     graphs = build_graphs(server.address)

@@ -1,0 +1,71 @@
+// The JavaScript SDK of LangGraph Server, in two major versions.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { startServer } from "./server.mjs";
+
+let server;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.stop());
+
+async function collect(parts) {
+  const list = [];
+  for await (const part of parts) list.push(part);
+  return list;
+}
+
+const text = (values) => values.messages.map((m) => `${m.type}: ${m.content}`);
+const given = { messages: [{ role: "user", content: "hi" }] };
+
+for (const version of ["sdk-1", "sdk-2"]) {
+  test(`${version}: ask, answer, join, history, search, cancel`, async () => {
+    const { Client } = await import(version);
+    const client = new Client({ apiUrl: server.url });
+    const { thread_id: thread } = await client.threads.create({ metadata: { made: version, deep: { by: ["js"] } } });
+
+    let created;
+    const streamMode = ["values", "messages-tuple", "updates"];
+    const asked = await collect(
+      client.runs.stream(thread, "chat", { input: given, streamMode, streamResumable: true, onRunCreated: (run) => (created = run) }),
+    );
+    assert.equal(asked[0].event, "metadata");
+    assert.equal(asked[0].data.run_id, created.run_id);
+    const last = asked.findLast((part) => part.event === "values");
+    assert.equal(last.data.__interrupt__[0].value.question, "Send it?");
+    assert.deepEqual(text(last.data), ["human: hi", "ai: You said: hi"]);
+    const messages = asked.filter((part) => part.event === "messages");
+    assert.deepEqual(messages.map((part) => part.data[0].content), ["You said: hi"]);
+
+    const waiting = await client.threads.get(thread);
+    assert.equal(waiting.status, "interrupted");
+    assert.equal(Object.values(waiting.interrupts)[0][0].id, last.data.__interrupt__[0].id);
+
+    for (const part of asked.slice(1)) {
+      const rest = await collect(client.runs.joinStream(thread, created.run_id, { lastEventId: part.id }));
+      assert.deepEqual(rest, asked.slice(asked.indexOf(part) + 1));
+    }
+
+    const answered = await client.runs.wait(thread, "chat", { command: { resume: "yes" } });
+    assert.deepEqual(text(answered), ["human: hi", "ai: You said: hi", "ai: decided: yes"]);
+    assert.deepEqual((await client.runs.list(thread)).map((run) => run.status), ["success", "success"]);
+    await assert.rejects(client.runs.wait(thread, "chat", { command: { resume: "yes" } }), /409/);
+
+    const history = await client.threads.getHistory(thread);
+    assert.deepEqual(history.map((state) => state.metadata.step), [3, 2, 1, 0, -1].slice(-history.length));
+    const found = await client.threads.search({ metadata: { made: version, deep: { by: ["js"] }, graph_id: "chat" }, status: "idle" });
+    assert.deepEqual(found.map((t) => t.thread_id), [thread]);
+
+    const edited = { messages: [{ role: "user", content: "bye" }] };
+    const first = history.at(-1).checkpoint;
+    await client.runs.wait(thread, "chat", { input: edited, checkpoint: { checkpoint_id: first.checkpoint_id, checkpoint_ns: "" } });
+    assert.deepEqual(text((await client.threads.getState(thread)).values), ["human: bye", "ai: You said: bye"]);
+
+    const run = (await client.runs.list(thread))[0];
+    await client.runs.cancel(thread, run.run_id, true);
+    assert.equal((await client.runs.get(thread, run.run_id)).status, "interrupted");
+    assert.deepEqual((await client.assistants.getGraph("chat")).nodes.map((n) => n.id), ["__start__", "reply", "review", "close", "__end__"]);
+    await client.threads.delete(thread);
+    await assert.rejects(client.threads.get(thread), /404/);
+  });
+}
