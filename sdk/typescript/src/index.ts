@@ -5,7 +5,7 @@ export {
   type SingleReducer,
   UntrackedValueChannel,
 } from "./channels/index.js";
-export { MemorySaver, MemorySaver as InMemorySaver } from "./checkpoint/index.js";
+export { InMemoryCache, MemorySaver, MemorySaver as InMemorySaver } from "./checkpoint/index.js";
 export {
   CompiledStateGraph,
   type CompileOptions,

@@ -6,7 +6,7 @@ import { payloadText } from "../codec/index.js";
 import type { NodeDeclaration, Program } from "../declare/index.js";
 import { readInput } from "./node_input.js";
 
-/** What a cache keeps results in. The caches of LangGraph.js are more; `graphd` has one of its own. */
+/** What a cache can do: `InMemoryCache` is one. */
 export interface ResultStore {
   read(key: string): Uint8Array | undefined;
   write(key: string, result: Uint8Array, ttl: number | undefined): void;
