@@ -9,6 +9,8 @@ export default defineConfig({
     dev: "src/dev/index.ts",
     prebuilt: "src/prebuilt/index.ts",
     web: "src/web.ts",
+    pregel: "src/pregel/index.ts",
+    stream: "src/stream/index.ts",
     zod: "src/zod/index.ts",
   },
   format: ["esm", "cjs"],

@@ -48,4 +48,5 @@ export {
   UntrackedValue,
   type UpdateType,
 } from "./state/index.js";
+export { InMemoryStore } from "./store/index.js";
 export * from "./values/index.js";

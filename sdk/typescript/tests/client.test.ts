@@ -83,7 +83,7 @@ describe("runs", () => {
     const id = expect.any(String);
     expect(items.filter(([mode]) => mode === "tasks").map(([, data]) => data)).toEqual([
       { id, name: "step", input: { left: 1, log: [] }, triggers: expect.any(Array), interrupts: [] },
-      { id, name: "step", result: { left: 0, log: [1] }, interrupts: [] },
+      { id, name: "step", error: null, result: { left: 0, log: [1] }, interrupts: [] },
     ]);
     expect(
       items.filter(([mode]) => mode === "checkpoints").map(([, data]) => [data.metadata.source, data.next]),

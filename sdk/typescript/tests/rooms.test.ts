@@ -27,7 +27,7 @@ const ALLOWED: Record<string, string> = {
   channels: `${GROUND} codec messages`,
   state: `${GROUND} codec messages channels`,
   // Items beside the states of threads, in the memory of the process.
-  store: GROUND,
+  store: `${GROUND} codec messages`,
   declare: `${GROUND} codec messages channels state runtime`,
   drawing: `${GROUND} declare`,
   // What every way to call a server has in common: statuses, deadlines, attempts.
@@ -49,7 +49,7 @@ const ALLOWED: Record<string, string> = {
   remote: "compiled",
   stream: "compiled client",
   zod: "state channels",
-  index: `${GROUND} messages runtime channels state declare client compiled graph prebuilt checkpoint dev node`,
+  index: `${GROUND} messages runtime channels state declare client compiled graph prebuilt checkpoint store dev node`,
 };
 
 /** Rooms that a browser loads, and those that only programs for Node do. */

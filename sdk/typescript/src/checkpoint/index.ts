@@ -1,2 +1,2 @@
-export { isMemorySaver, MemorySaver } from "./memory_saver.js";
 export { InMemoryCache } from "./memory_cache.js";
+export { isMemorySaver, MemorySaver } from "./memory_saver.js";

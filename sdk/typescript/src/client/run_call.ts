@@ -198,14 +198,15 @@ async function followToStop(call: RunCall, { threadId, runId }: Run): Promise<Ru
   return await callRepeatedly(call.caller, GraphService.method.getRun, { threadId, runId }, { served: true });
 }
 
-/** Cancels the run of a call whose signal was aborted; returns what to throw. */
+/** Stops the run of a call whose signal was aborted; returns what to throw. */
 async function cancelAborted(call: RunCall, request: EventRequest, knownId: string): Promise<unknown> {
   const { caller, spec } = call;
   const runId = knownId || ("start" in request ? (request.start.run?.runId ?? "") : "");
   const cancel = {
     threadId: spec.thread,
     runId,
-    action: CancelRunRequest_Action.KEEP,
+    // Questions stay open, and what siblings have finished is kept.
+    action: CancelRunRequest_Action.PAUSE,
     reason: "the caller has aborted",
   };
   await caller.unary(GraphService.method.cancelRun, cancel).catch((error: unknown) => {

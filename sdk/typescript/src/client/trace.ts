@@ -89,6 +89,7 @@ export class Trace {
         if (this.cached.has(event.taskId)) return;
         yield* this.itemsOf(levels, event, "task_result", {
           ...base,
+          error: null,
           result: this.takeResult(levels, event),
           interrupts: [],
         });
@@ -178,7 +179,7 @@ export class Trace {
       if (levels.length > 0 && !this.options.subgraphs) continue;
       const interrupts = task.interrupts.filter(({ id }) => this.questions.has(id));
       if (interrupts.length === 0) continue;
-      const data = { id: task.id, name: task.name, result: {}, interrupts };
+      const data = { id: task.id, name: task.name, error: null, result: {}, interrupts };
       const last = this.last.get(formatNamespace(levels));
       if (this.shows("tasks")) yield { mode: "tasks", levels, data };
       if (this.shows("debug") && last !== undefined) yield this.debugItem(levels, last, "task_result", data);
@@ -196,7 +197,7 @@ export class Trace {
         .map(showInterrupt);
       if (interrupts.length === 0) continue;
       this.interrupted = this.interrupted.filter((other) => other !== one);
-      const data = { id: event.taskId, name: publicName(event.node), result: {}, interrupts };
+      const data = { id: event.taskId, name: publicName(event.node), error: null, result: {}, interrupts };
       yield* this.itemsOf(levels, event, "task_result", data);
     }
   }

@@ -1,16 +1,15 @@
 /** Tokens of LangChain's chat models as events, where LangChain is installed. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { randomUUID } from "node:crypto";
 import { Channel } from "../_gen/graphd/v1/event_pb.js";
 import { TAG_NOSTREAM } from "../constants.js";
-import { isMessage, toStoredMessage } from "../messages/stored_message.js";
+import { isMessage, type StoredMessage, toStoredMessage } from "../messages/stored_message.js";
 import type { CurrentTask } from "../runtime/index.js";
 
 type Message = { _getType(): string; content: unknown; id?: string };
 type Metadata = Record<string, unknown>;
 type Provider = {
   initializeGlobalInstance(storage: unknown): void;
-  runWithConfig<T>(config: unknown, code: () => T, avoidCreatingRootRunTree?: boolean): T;
+  runWithConfig<T>(config: unknown, code: () => T): T;
 };
 
 let provider: Promise<Provider | undefined> | undefined;
@@ -35,7 +34,7 @@ export function withTokens(task: CurrentTask, wanted: readonly Channel[], code: 
   return loadProvider().then((found) => {
     if (found === undefined) return code();
     if (emits) task.config.callbacks = addHandler(task.config.callbacks, new TokenHandler(task));
-    return found.runWithConfig(task.config, code, true);
+    return found.runWithConfig(task.config, code);
   });
 }
 
@@ -69,7 +68,7 @@ class TokenHandler {
   }
 
   handleLLMNewToken(
-    _token: string,
+    token: string,
     _index: unknown,
     runId: string,
     _parentRunId?: string,
@@ -77,9 +76,10 @@ class TokenHandler {
     fields?: { chunk?: { message?: unknown } },
   ): void {
     const message = fields?.chunk?.message;
-    if (!isMessage(message)) return;
     this.streamed.add(runId);
-    this.emit(runId, message as Message);
+    if (isMessage(message)) this.emit(runId, message as Message);
+    // Some models tell the text alone.
+    else this.emitStored(runId, { type: "AIMessageChunk", content: token, id: `run-${runId}` });
   }
 
   handleLLMEnd(output: { generations?: { message?: unknown }[][] }, runId: string): void {
@@ -93,12 +93,15 @@ class TokenHandler {
   }
 
   private emit(runId: string, message: Message): void {
+    message.id ??= `run-${runId}`; // the node returns this very object
+    this.emitStored(runId, toStoredMessage(message));
+  }
+
+  private emitStored(runId: string, message: StoredMessage): void {
     const metadata = this.metadata.get(runId);
     if (metadata === undefined) return;
-    message.id ??= randomUUID(); // the node returns this very object
     const kept = Object.entries(metadata).filter(([, value]) => isSimple(value));
-    const value = { message: toStoredMessage(message), metadata: Object.fromEntries(kept) };
-    this.task.host.emitEvent("messages", "", value);
+    this.task.host.emitEvent("messages", "", { message, metadata: Object.fromEntries(kept) });
   }
 }
 

@@ -1,0 +1,8 @@
+/** Compiled graphs, under the name of their entry in LangGraph.js. */
+export {
+  CompiledStateGraph,
+  type InvokeOptions,
+  type StateSnapshot,
+  type StreamMode,
+  type StreamOptions,
+} from "../compiled/index.js";

@@ -1,0 +1,1 @@
+export { InMemoryStore } from "./memory_store.js";

@@ -1,0 +1,197 @@
+/** What nodes ask, and what becomes of it when their code runs again. */
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import {
+  AmbiguousResumeError,
+  Annotation,
+  Command,
+  InterruptDismissed,
+  interrupt,
+  isInterrupted,
+  MemorySaver,
+  memo,
+  NonDeterministicNode,
+  NothingToResumeError,
+  START,
+  StateGraph,
+  scope,
+} from "../../src/index.js";
+
+const State = Annotation.Root({
+  log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+});
+const saver = new MemorySaver();
+let threads = 0;
+
+/** A graph of one node, and a thread of its own. */
+function asking(node: (state: { log: string[] }) => unknown) {
+  const graph = new StateGraph(State)
+    .addNode("ask", node as never)
+    .addEdge(START, "ask")
+    .compile({ checkpointer: saver });
+  return { graph, config: { configurable: { thread_id: `questions ${threads++}` } } };
+}
+
+function questionsOf(result: unknown): unknown[] {
+  return isInterrupted(result) ? result.__interrupt__.map(({ value }) => value) : [];
+}
+
+describe("questions", () => {
+  test("a question that has moved raises, with both places", async () => {
+    let draws = 0;
+    const { graph, config } = asking(() => {
+      const isFirst = draws++ === 0;
+      if (isFirst) interrupt("A");
+      const scoped: string = interrupt("B");
+      return { log: [scoped] };
+    });
+    await graph.invoke({}, config);
+    // The branch is drawn anew: B stands where A was answered, and is asked in its place.
+    const again = await graph.invoke(new Command({ resume: "for A" }), config);
+    expect(questionsOf(again)).toEqual(["B"]);
+  });
+
+  test("an approval that has moved is refused", async () => {
+    let draws = 0;
+    const { graph, config } = asking(() => {
+      const approval = { reason: "approval" };
+      if (draws++ === 0) interrupt("delete A?", approval);
+      return { log: [interrupt("delete B?", approval) as string] };
+    });
+    await graph.invoke({}, config);
+    const refused = graph.invoke(new Command({ resume: "yes" }), config);
+    await expect(refused).rejects.toThrow(NonDeterministicNode);
+  });
+
+  test("a question that became a memo is refused, and names both places", async () => {
+    let passes = 0;
+    const { graph, config } = asking(async () => {
+      if (passes++ === 0) interrupt("A", { key: "same" });
+      await memo("same", () => 1);
+      return { log: [interrupt("B") as string] };
+    });
+    await graph.invoke({}, config);
+    const refused = graph.invoke(new Command({ resume: "for A" }), config);
+    await expect(refused).rejects.toThrow(
+      /question number 1 of key "same", now it has memo number 1 of key "same"/,
+    );
+  });
+
+  test("accepted drift uses the answer", async () => {
+    let price = 10;
+    const { graph, config } = asking(() => ({
+      log: [interrupt({ price: price++ }, { drift: "accept" }) as string],
+    }));
+    await graph.invoke({}, config);
+    expect(await graph.invoke(new Command({ resume: "yes" }), config)).toEqual({ log: ["yes"] });
+  });
+
+  test("a part that may differ is left out of the comparison", async () => {
+    let time = 1;
+    const { graph, config } = asking(() => ({
+      log: [interrupt({ what: "pay", time: time++ }, { drift: "fail", driftIgnore: ["/time"] }) as string],
+    }));
+    await graph.invoke({}, config);
+    expect(await graph.invoke(new Command({ resume: "yes" }), config)).toEqual({ log: ["yes"] });
+  });
+
+  test("a caught question is asked all the same", async () => {
+    const { graph, config } = asking(() => {
+      try {
+        return { log: [interrupt("sure?") as string] };
+      } catch {
+        return { log: ["swallowed"] };
+      }
+    });
+    expect(questionsOf(await graph.invoke({}, config))).toEqual(["sure?"]);
+    expect(await graph.invoke(new Command({ resume: "yes" }), config)).toEqual({ log: ["yes"] });
+  });
+
+  test("questions side by side are asked together, and answered by their ids", async () => {
+    const { graph, config } = asking(async () => {
+      const one = scope("one", async () => interrupt("first") as string);
+      const two = scope("two", async () => interrupt("second") as string);
+      return { log: await Promise.all([one, two]) };
+    });
+    const asked = await graph.invoke({}, config);
+    expect(questionsOf(asked)).toEqual(["first", "second"]);
+    await expect(graph.invoke(new Command({ resume: "x" }), config)).rejects.toThrow(AmbiguousResumeError);
+    const open = isInterrupted(asked) ? asked.__interrupt__ : [];
+    const answers = Object.fromEntries(open.map(({ id, value }) => [id, `to ${value}`]));
+    const done = await graph.invoke(new Command({ resume: answers }), config);
+    expect(done).toEqual({ log: ["to first", "to second"] });
+  });
+
+  test("a keyed question keeps its answer when others come before it", async () => {
+    let passes = 0;
+    const { graph, config } = asking(() => {
+      if (passes++ > 0) interrupt("new", { key: "new" });
+      return { log: [interrupt("old", { key: "old" }) as string] };
+    });
+    await graph.invoke({}, config);
+    expect(questionsOf(await graph.invoke(new Command({ resume: "kept" }), config))).toEqual(["new"]);
+    expect(await graph.invoke(new Command({ resume: "more" }), config)).toEqual({ log: ["kept"] });
+  });
+
+  test("a memo runs once, whatever runs again", async () => {
+    let charges = 0;
+    const keys = new Set<string>();
+    const { graph, config } = asking(async () => {
+      const charge = await memo("charge", ({ idempotencyKey }) => {
+        keys.add(idempotencyKey);
+        return `charge ${++charges}`;
+      });
+      return { log: [charge, interrupt("ok?") as string] };
+    });
+    await graph.invoke({}, config);
+    expect(await graph.invoke(new Command({ resume: "yes" }), config)).toEqual({ log: ["charge 1", "yes"] });
+    expect([charges, keys.size]).toEqual([1, 1]);
+  });
+
+  test("a schema refuses a wrong answer before the node runs, and reads a right one", async () => {
+    let passes = 0;
+    const { graph, config } = asking(() => {
+      passes++;
+      const { age } = interrupt<string, { age: number }>("age?", {
+        responseSchema: z.object({ age: z.int() }),
+      });
+      return { log: [`${age + 1}`] };
+    });
+    await graph.invoke({}, config);
+    await expect(graph.invoke(new Command({ resume: { age: "old" } }), config)).rejects.toThrow(/age/);
+    expect(passes).toBe(1);
+    expect(await graph.invoke(new Command({ resume: { age: 41 } }), config)).toEqual({ log: ["42"] });
+  });
+
+  test("null is an answer, and so is an empty object", async () => {
+    const { graph, config } = asking(() => ({ log: [JSON.stringify([interrupt("a"), interrupt("b")])] }));
+    await graph.invoke({}, config);
+    await graph.invoke(new Command({ resume: null }), config);
+    expect(await graph.invoke(new Command({ resume: {} }), config)).toEqual({ log: ["[null,{}]"] });
+  });
+
+  test("an answer that nothing waits for is refused", async () => {
+    const { graph, config } = asking(() => ({ log: ["done"] }));
+    await graph.invoke({}, config);
+    await expect(graph.invoke(new Command({ resume: "x" }), config)).rejects.toThrow(NothingToResumeError);
+  });
+
+  test("without a checkpointer there is no question", async () => {
+    const graph = new StateGraph(State)
+      .addNode("ask", () => ({ log: [interrupt("?") as string] }))
+      .addEdge(START, "ask")
+      .compile();
+    await expect(graph.invoke({})).rejects.toMatchObject({
+      name: "GraphValueError",
+      lc_error_code: "MISSING_CHECKPOINTER",
+    });
+  });
+
+  test("what a question takes is checked", async () => {
+    const { graph, config } = asking(() => interrupt("x", { drift: "never" as never }));
+    await expect(graph.invoke({}, config)).rejects.toThrow(/drift must be one of/);
+    const secret = asking(() => interrupt({ card: 1 }, { secret: ["/card", "/card/number"] }));
+    await expect(secret.graph.invoke({}, secret.config)).rejects.toThrow(/overlap/);
+    expect(new InterruptDismissed("no").reason).toBe("no");
+  });
+});
