@@ -1,8 +1,17 @@
 // Packs the package as it would be published, and tries the file: what publint and arethetypeswrong say of it, and
-// a program in an empty project, as ESM and as CommonJS, on each version of Node that is named.
+// a program in an empty project, as ESM and as CommonJS, on each version of Node that is named; and the examples.
 //   node tools/pack.mjs [20 22 24]      without versions: on the Node that runs this
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -31,6 +40,8 @@ function pack() {
   for (const { path } of packed.files) {
     if (!/^(dist\/|package\.json$|README\.md$)/.test(path)) throw new Error(`${path} is packed`);
   }
+  // Under a name without a version for the example.
+  copyFileSync(join(folder, packed.filename), join(folder, "graphd.tgz"));
   return join(folder, packed.filename);
 }
 
@@ -61,9 +72,24 @@ function createProject(tarball) {
   return project;
 }
 
+/** Checks and tests an example of the repository with the tarball, in a copy of its folder. */
+function testExample(name, tarball) {
+  const copy = join(folder, name);
+  const isSource = (path) => !path.includes("node_modules");
+  cpSync(join(root, "..", "..", "examples", name), copy, { recursive: true, filter: isSource });
+  const manifest = JSON.parse(readFileSync(join(copy, "package.json"), "utf8"));
+  manifest.dependencies.graphd = `file:${tarball}`;
+  writeFileSync(join(copy, "package.json"), JSON.stringify(manifest));
+  const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+  run("npm", ["install", ...quiet], { cwd: copy });
+  run("npm", ["run", "check"], { cwd: copy, stdio: "inherit" });
+  run("npm", ["test"], { cwd: copy, stdio: "inherit", timeout: 300_000 });
+}
+
 const tarball = pack();
 tool("publint", "run", tarball, "--strict");
 tool("attw", tarball, "--profile", "node16", "--format", "table-flipped");
+testExample("agent-ts", tarball);
 const project = createProject(tarball);
 const programs = readdirSync(project).filter((name) => name.startsWith("program."));
 const versions = process.argv.slice(2);

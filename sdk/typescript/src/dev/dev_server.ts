@@ -69,18 +69,20 @@ export class DevServer {
 
   /** Ends the server in order, and waits for it. */
   async close(): Promise<void> {
-    if (!this.isRunning) return;
-    const ended = once(this.process, "exit");
     this.process.stdin.end();
-    this.process.kill("SIGTERM");
-    await ended;
+    await this.end("SIGTERM");
   }
 
   /** Ends the server as a crash would. */
   async kill(): Promise<void> {
+    await this.end("SIGKILL");
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
     if (!this.isRunning) return;
     const ended = once(this.process, "exit");
-    this.process.kill("SIGKILL");
+    this.process.ref(); // who waits for the end is not to end before
+    this.process.kill(signal);
     await ended;
   }
 
