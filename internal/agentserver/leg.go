@@ -130,6 +130,9 @@ func (c *call) visitLegs(thread string, size int, visit func(*graphdv1.Run, *leg
 			return err
 		}
 		for _, found := range page.GetRuns() {
+			if isRolledBack(found) {
+				continue
+			}
 			for _, l := range slices.Backward(readLegs(found)) {
 				if !visit(found, l) {
 					return nil
@@ -142,14 +145,17 @@ func (c *call) visitLegs(thread string, size int, visit func(*graphdv1.Run, *leg
 	}
 }
 
+// isRolledBack reports whether nothing of a run is left: this API does not show it then.
+func isRolledBack(of *graphdv1.Run) bool { return of.GetFailure().GetDetails()["rolledBack"] == "true" }
+
 // findLeg returns a run of this API: the run of graphd, and its leg.
 func (c *call) findLeg(thread, id string) (*graphdv1.Run, *leg, error) {
 	direct, err := c.graphs.GetRun(c.ctx, &graphdv1.GetRunRequest{ThreadId: thread, RunId: id})
-	if err == nil {
+	if err == nil && !isRolledBack(direct) {
 		if l := chooseLeg(readLegs(direct), id); l != nil {
 			return direct, l, nil
 		}
-	} else if reasonOf(err) != "RUN_NOT_FOUND" {
+	} else if err != nil && reasonOf(err) != "RUN_NOT_FOUND" {
 		return nil, nil, err
 	}
 	var of *graphdv1.Run

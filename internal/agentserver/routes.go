@@ -36,6 +36,7 @@ func listRoutes() []route {
 		{"PATCH /threads/{thread}", (*call).updateThread},
 		{"DELETE /threads/{thread}", (*call).deleteThread},
 		{"POST /threads/{thread}/copy", (*call).copyThread},
+		{"POST /threads/prune", (*call).pruneThreads},
 
 		{"GET /threads/{thread}/state", (*call).getState},
 		{"POST /threads/{thread}/state", (*call).updateState},
@@ -57,6 +58,8 @@ func listRoutes() []route {
 		{"POST /runs", (*call).createRun},
 		{"POST /runs/stream", (*call).streamRun},
 		{"POST /runs/wait", (*call).waitForRun},
+		{"POST /runs/batch", (*call).createRuns},
+		{"POST /runs/cancel", (*call).cancelRuns},
 
 		{"/", (*call).refusePath},
 	}...)

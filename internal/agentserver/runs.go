@@ -106,13 +106,9 @@ func (c *call) cancelRun() error {
 	if err != nil {
 		return err
 	}
-	action := graphdv1.CancelRunRequest_ACTION_KEEP
-	switch given := c.r.URL.Query().Get("action"); given {
-	case "", "interrupt":
-	case "rollback":
-		action = graphdv1.CancelRunRequest_ACTION_ROLLBACK
-	default:
-		return invalidField("action", "is %.100q: want interrupt or rollback", given)
+	action, err := c.queryAction()
+	if err != nil {
+		return err
 	}
 	if l.next > 0 {
 		return newError(http.StatusConflict, "RUN_NOT_CANCELLABLE", "the run has ended: it stopped at questions, and another run has answered them")
@@ -122,6 +118,18 @@ func (c *call) cancelRun() error {
 		return err
 	}
 	return c.writeJSON(http.StatusOK, map[string]any{})
+}
+
+// queryAction reads what becomes of the checkpoints of a run that is cancelled.
+func (c *call) queryAction() (graphdv1.CancelRunRequest_Action, error) {
+	switch given := c.r.URL.Query().Get("action"); given {
+	case "", "interrupt":
+		return graphdv1.CancelRunRequest_ACTION_KEEP, nil
+	case "rollback":
+		return graphdv1.CancelRunRequest_ACTION_ROLLBACK, nil
+	default:
+		return 0, invalidField("action", "is %.100q: want interrupt or rollback", given)
+	}
 }
 
 // deleteRun answers DELETE /threads/{id}/runs/{run}.

@@ -115,6 +115,9 @@ const (
 	FailedEndpointRefused   = "ENDPOINT_NOT_ALLOWED"
 )
 
+// DetailRolledBack is the detail of a failure that says that the checkpoints of its run are removed.
+const DetailRolledBack = "rolledBack"
+
 // Error is a refused call, with the data that a client needs to correct it.
 // The refused call has changed nothing.
 type Error struct {

@@ -203,10 +203,22 @@ func (c *Canceller) endParkedRun(ctx context.Context, memory *runtime.ReadReserv
 		if err := c.rollBackRun(ctx, memory, t, &run); err != nil {
 			return err
 		}
+		markRolledBack(run.Failure)
 	}
 	t.RecordRunEnd(&run)
 	t.Actor = ""
 	return nil
+}
+
+// markRolledBack has the failure of a run say that nothing of it is left.
+func markRolledBack(f *checkpoint.Failure) {
+	if f == nil { // it goes on
+		return
+	}
+	if f.Details == nil {
+		f.Details = map[string]string{}
+	}
+	f.Details[runtime.DetailRolledBack] = "true"
 }
 
 // FinishCancel ends a run that was to be cancelled when its driver was lost. Errors:

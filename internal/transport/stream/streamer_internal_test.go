@@ -468,3 +468,28 @@ func TestAStopBetweenTwoReadsIsShown(t *testing.T) {
 	require.True(t, rest)
 	require.EqualValues(t, 20, last)
 }
+
+func TestALateStreamShowsRecentEphemeralEventsInTheirPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newFakeThread()
+		th.appendEvents(newUpdateEvent("a"), newUpdateEvent("b"))
+		for i, node := range []string{"before a", "after a", "after b"} {
+			th.recent = append(th.recent, checkpoint.Event{
+				Kind: checkpoint.EventMessage, Run: "r1", Node: node, Seq: uint64(i), Ephemeral: true, Value: payload.Quote("x"),
+			})
+		}
+		s := openStream(t, th, newWatchCall(&graphdv1.WatchRequest{Follow: true, RecentEphemeral: true}))
+		synctest.Wait()
+		th.appendEvents(newUpdateEvent("c"), newRunStateEvent(checkpoint.RunSucceeded))
+		synctest.Wait()
+		var nodes []string
+		for _, e := range s.receivedEvents() {
+			if e.GetNode() != "" {
+				nodes = append(nodes, e.GetNode())
+			}
+		}
+		require.Equal(t, []string{"before a", "a", "after a", "b", "after b", "c"}, nodes)
+		s.leave()
+		<-s.done
+	})
+}

@@ -148,6 +148,35 @@ async def test_cancel(client: LangGraphClient) -> None:
     assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
 
 
+async def test_a_run_that_is_rolled_back_is_gone(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "slow", input={"steps": 1, "seconds": 0})
+    before = await client.threads.get_state(thread)
+    run = await client.runs.create(thread, "slow", input={"steps": 1000, "seconds": 0.05})
+    await client.runs.cancel(thread, run["run_id"], wait=True, action="rollback")
+    assert await http_status(client.runs.get(thread, run["run_id"])) == 404
+    assert len(await client.runs.list(thread)) == 1
+    run = await client.runs.create(thread, "slow", input={"steps": 1000, "seconds": 0.05})
+    instead = {"steps": 2, "seconds": 0.0}
+    await client.runs.wait(thread, "slow", input=instead, multitask_strategy="rollback")
+    assert await http_status(client.runs.get(thread, run["run_id"])) == 404
+    assert (await client.threads.get_state(thread))["values"]["seen"] == [0, 1]  # type: ignore[call-overload]
+    assert before["values"]["seen"] == [0]  # type: ignore[call-overload]
+
+
+async def test_batches(client: LangGraphClient) -> None:
+    runs: Any = await client.runs.create_batch([{"assistant_id": "chain", "input": {"n": n}} for n in (1, 2)])  # type: ignore[typeddict-item]
+    assert [await client.runs.join(run["thread_id"], run["run_id"]) for run in runs] == [{"n": 11}, {"n": 12}]
+    thread = await new_thread(client)
+    given = {"steps": 1000, "seconds": 0.05}
+    slow = [(await client.runs.create(thread, "slow", input=given))["run_id"] for _ in range(2)]
+    await client.runs.cancel_many(thread_id=thread, run_ids=slow)
+    assert [await settle(client, thread, run) for run in slow] == ["interrupted", "interrupted"]
+    gone = [await new_thread(client) for _ in range(2)]
+    assert await client.threads.prune(gone) == {"pruned_count": 2}
+    assert await http_status(client.threads.get(gone[0])) == 404
+
+
 async def test_a_run_ends_with_its_client_if_wanted(client: LangGraphClient, url: str) -> None:
     for how in ("stream", "wait"):
         thread = await new_thread(client)
