@@ -33,3 +33,13 @@ test("clients", async () => {
   expect(said).toContainEqual([expect.any(String), "updates", { __interrupt__: [expect.anything()] }]);
   expect(said.at(-1)).toEqual(["succeeded"]);
 });
+
+test("tools", async () => {
+  writeFileSync(`${folder}tools.ts`, `${readProgram("Tools")}\nexport { tools };\n`);
+  const { tools } = await import(/* @vite-ignore */ `${folder}tools.ts`);
+  const message = { type: "ai", content: "", tool_calls: [{ name: "pay", args: { amount: 3 }, id: "1" }] };
+  // It asks, which only the node of a graph can do.
+  expect(await tools.invoke([message])).toMatchObject([
+    { status: "error", content: expect.stringMatching(/inside of a node/) },
+  ]);
+});
