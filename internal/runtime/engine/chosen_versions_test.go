@@ -123,7 +123,7 @@ func newVersionFixtureOn(t *testing.T, store checkpoint.Store, opts engine.Optio
 		catalog: &versionCatalog{failing: map[string]error{}}, workers: &fakeWorkers{}, logs: logs,
 	}
 	for _, s := range specs {
-		g, err := graph.Compile(s, graph.Env{Expressions: newExpressions()})
+		g, err := graph.Compile(s, graph.Env{Expressions: expressions})
 		require.NoError(t, err)
 		f.catalog.versions = append(f.catalog.versions, g)
 	}

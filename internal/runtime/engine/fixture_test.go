@@ -169,7 +169,7 @@ func newFixtureOn(
 func (f *fixture) compileGraph(s *graph.Spec) {
 	f.t.Helper()
 	g, err := graph.Compile(s, graph.Env{
-		Expressions: newExpressions(),
+		Expressions: expressions,
 		Lookup:      f.graphs.findSubgraph,
 	})
 	require.NoError(f.t, err)
@@ -329,6 +329,11 @@ func parseNumber(s string) int {
 	_ = json.Unmarshal([]byte(s), &n)
 	return n
 }
+
+// expressions compiles the expressions of all tests, as one compiler does those of all graphs
+// of a server. It is made before the tests: what is made in a bubble of synctest must not be
+// used outside.
+var expressions = newExpressions()
 
 func newExpressions() graph.Expressions {
 	e, err := expr.New(expr.Options{})

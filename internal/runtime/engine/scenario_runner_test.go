@@ -244,7 +244,7 @@ func (s *scenarioRunner) defineGraph(a commandArgs, body []string) error {
 	for n, c := range code {
 		s.executor.scripts[spec.Name+"/"+n] = c
 	}
-	g, err := graph.Compile(spec, graph.Env{Expressions: newExpressions(), Lookup: s.graphs.findSubgraph})
+	g, err := graph.Compile(spec, graph.Env{Expressions: expressions, Lookup: s.graphs.findSubgraph})
 	if err != nil {
 		return err
 	}
