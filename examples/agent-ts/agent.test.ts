@@ -18,7 +18,9 @@ function startAgent(server: string) {
   });
 }
 
-test("tokens are streamed, and each call of the tool is decided on its own", { timeout: 120_000 }, async () => {
+test("tokens are streamed, and each call of the tool is decided on its own", {
+  timeout: 120_000,
+}, async () => {
   const server = await dev();
   const agent = startAgent(server.address);
   const ended = once(agent, "exit");
@@ -43,7 +45,10 @@ test("tokens are streamed, and each call of the tool is decided on its own", { t
     await page.getByText("Cancel order 8?").getByRole("button", { name: "Reject" }).click();
     await page.getByText("Order 7 is cancelled.").waitFor();
     const said = await page.locator(".said").allTextContents();
-    assert.match(said.at(-1) ?? "", /^Order 7 is cancelled\. A person has rejected this call .* The customer keeps it\.$/);
+    assert.match(
+      said.at(-1) ?? "",
+      /^Order 7 is cancelled\. A person has rejected this call .* The customer keeps it\.$/,
+    );
   } finally {
     client.close();
     await browser.close();

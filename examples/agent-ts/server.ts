@@ -26,9 +26,15 @@ const server = createServer((request, response) => {
 async function takeTurn(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { thread, text, answers } = (await readJson(request)) as Turn;
   response.setHeader("Content-Type", "text/event-stream");
-  const input = answers === undefined ? { messages: [{ role: "user", content: text ?? "" }] } : new Command({ resume: answers });
+  const input =
+    answers === undefined
+      ? { messages: [{ role: "user", content: text ?? "" }] }
+      : new Command({ resume: answers });
   const config = { configurable: { thread_id: thread } };
-  const stream = await agent.stream(input as never, { ...config, streamMode: ["messages", "updates"] as const });
+  const stream = await agent.stream(input as never, {
+    ...config,
+    streamMode: ["messages", "updates"] as const,
+  });
   for await (const [mode, data] of stream as AsyncIterable<[string, any]>) {
     if (mode === "messages" && data[1].langgraph_node === "model") send(response, "token", data[0].content);
     if (mode === "updates" && data.__interrupt__) {
