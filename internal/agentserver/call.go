@@ -15,10 +15,11 @@ import (
 
 // call is a request that is served, with the services that it calls.
 type call struct {
-	server   *Server
-	w        http.ResponseWriter
-	r        *http.Request
-	hasBegun bool // the head of the answer is written
+	server    *Server
+	w         http.ResponseWriter
+	r         *http.Request
+	hasBegun  bool // the head of the answer is written
+	hasEffect bool // the request has begun a run, and its answer says where that is
 
 	ctx      context.Context //nolint:containedctx // that of this request
 	body     []byte

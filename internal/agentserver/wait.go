@@ -36,6 +36,7 @@ func (c *call) waitForRun() error {
 	}
 	l := p.settleLeg(begun)
 	c.locate(p.thread, l.ID, "join")
+	c.hasEffect = true
 	return c.showResult(begun, l)
 }
 
@@ -115,7 +116,11 @@ func (c *call) showLife() {
 }
 
 // breakOff returns an error, or cuts an answer that has begun: the client asks again at its Location.
+// So does one whose request has begun a run: it must not send the request again.
 func (c *call) breakOff(err error) error {
+	if c.hasEffect {
+		c.showLife()
+	}
 	if c.hasBegun {
 		return errBrokenOff
 	}

@@ -239,6 +239,31 @@ async def test_a_remote_graph_is_a_node(client: LangGraphClient, url: str) -> No
     assert updates == [{"count": {"n": 15}}]
 
 
+@pytest.mark.filterwarnings("ignore:Request failed, attempting reconnect")
+async def test_a_wait_goes_on_when_its_server_restarts(tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path}/graphd.db"
+    server = DevServer(store=store, flags=["--langgraph", "127.0.0.1:0"])
+    graphs = build_graphs(server.address)
+    url = find_url(server)
+    try:
+        async with get_client(url=url, api_key=None) as client:
+            thread = await new_thread(client)
+            given = {"steps": 20, "seconds": 0.05}
+            wait = asyncio.create_task(client.runs.wait(thread, "slow", input=given))
+            while (await client.threads.get(thread))["status"] != "busy":
+                await asyncio.sleep(0.01)
+            server.process.terminate()
+            await asyncio.to_thread(server.process.wait)
+            flags = ["--langgraph", url.removeprefix("http://")]
+            server = await asyncio.to_thread(DevServer, store=store, flags=flags, port=server.port)
+            assert (await wait)["seen"] == list(range(20))  # type: ignore[call-overload]
+            assert len(await client.runs.list(thread)) == 1
+    finally:
+        for graph in graphs:
+            graph.detach()
+        server.close()
+
+
 @pytest.mark.parametrize("_", range(int(os.environ.get("KILLS", "1"))))
 async def test_a_killed_server_loses_no_update(tmp_path: Path, _: int) -> None:
     store = f"sqlite:{tmp_path}/graphd.db"
