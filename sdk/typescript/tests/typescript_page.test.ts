@@ -43,3 +43,15 @@ test("tools", async () => {
     { status: "error", content: expect.stringMatching(/inside of a node/) },
   ]);
 });
+
+test("graphs", async () => {
+  vi.unstubAllEnvs();
+  const said: unknown[][] = [];
+  const log = vi.spyOn(console, "log").mockImplementation((...parts) => void said.push(parts));
+  writeFileSync(`${folder}graphs.ts`, readProgram("Port a program") + readProgram("Questions and memos"));
+  await import(/* @vite-ignore */ `${folder}graphs.ts`);
+  log.mockRestore();
+  expect(said[0]).toMatchObject([{ log: ["checked 10"], __interrupt__: [{ value: { approve: 10 } }] }]);
+  expect(said[1]).toEqual([{ amount: 10, log: ["checked 10", "approved"] }]);
+  expect(said[2]).toEqual([{ done: ["charge 1 with 32 digits", "legal? yes", "finance? yes"] }]);
+});

@@ -14,10 +14,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import ts from "typescript";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const cache = join(root, "..", "..", ".cache");
 const folder = join(cache, "ts-pack");
+const examples = join(root, "..", "..", "examples");
+/** Programs that print what their expected.txt says. */
+const EXAMPLES = ["mini-runner-ts", "node-interrupt-ts"];
 
 function run(command, args, options = {}) {
   return execFileSync(command, args, {
@@ -69,6 +73,11 @@ function createProject(tarball) {
   writeFileSync(join(project, "program.mjs"), body);
   const required = body.replace(/^import (\{.*\}) from "(.*)";$/gm, 'const $1 = require("$2");');
   writeFileSync(join(project, "program.cjs"), required);
+  for (const name of EXAMPLES) {
+    const source = readFileSync(join(examples, name, "main.ts"), "utf8");
+    const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
+    writeFileSync(join(project, `${name}.mjs`), ts.transpileModule(source, { compilerOptions }).outputText);
+  }
   return project;
 }
 
@@ -101,5 +110,11 @@ for (const version of versions.length > 0 ? versions : [undefined]) {
     if (said !== "log: read 3 EUR, review, closed: approved\n")
       throw new Error(`${program} on Node ${name} says: ${said}`);
     console.log(`${program} works on Node ${name}`);
+  }
+  for (const example of EXAMPLES) {
+    const said = run(node, [`${example}.mjs`], { cwd: project, timeout: 120_000 });
+    if (said !== readFileSync(join(examples, example, "expected.txt"), "utf8"))
+      throw new Error(`${example} on Node ${name} says: ${said}`);
+    console.log(`${example} works on Node ${name}`);
   }
 }
