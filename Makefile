@@ -128,7 +128,7 @@ langgraph-js-test: $(LANGGRAPH_JS) build ## Test the API of LangGraph Server wit
 
 .PHONY: langgraph-kills
 langgraph-kills: $(VENV)/ok build ## Kill servers under streams of LangGraph's SDK, KILLS (100) times: each update comes once
-	cd sdk/python && KILLS='$(or $(KILLS),100)' GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q tests/test_langgraph_api.py -k killed
+	cd sdk/python && KILLS='$(if $(filter file,$(origin KILLS)),100,$(KILLS))' GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q tests/test_langgraph_api.py -k killed
 
 .PHONY: ts-pack
 ts-pack: $(TS_MODULES) build ## Pack the TypeScript SDK, and try the file in an empty project on NODES (20 22 24; empty: the Node that is here)
