@@ -43,6 +43,19 @@ func (s *threadSearch) validate() error {
 	return nil
 }
 
+// checkOrder refuses an order that is not that of graphd's lists: by the last change, and with a
+// filter by creation.
+func (s *threadSearch) checkOrder(filter string) error {
+	order := "updated_at"
+	if filter != "" {
+		order = "created_at"
+	}
+	if s.SortBy == "" || s.SortBy == order {
+		return nil
+	}
+	return invalidField("sort_by", "is %.100q: want %s, the order of a search with these conditions", s.SortBy, order)
+}
+
 // Bounds of a search.
 const (
 	largestOffset = 100_000
@@ -144,6 +157,9 @@ func (c *call) visitThreads(search *threadSearch, view graphdv1.ThreadView, size
 	if err != nil {
 		return err
 	}
+	if err := search.checkOrder(filter); err != nil {
+		return err
+	}
 	for token := ""; ; {
 		page, err := c.threads.ListThreads(c.ctx, &graphdv1.ListThreadsRequest{PageSize: int32(size), PageToken: token, Filter: filter, View: view})
 		if err != nil {
@@ -204,8 +220,9 @@ func (c *call) searchThreads() error {
 	}
 	if len(list) == limit {
 		c.w.Header().Set("X-Pagination-Next", strconv.Itoa(search.Offset+limit))
+	} else if len(list) > 0 || search.Offset == 0 { // it is the last page
+		c.w.Header().Set("X-Pagination-Total", strconv.Itoa(search.Offset+len(list)))
 	}
-	c.w.Header().Set("X-Pagination-Total", strconv.Itoa(search.Offset+len(list)))
 	return c.writeJSON(http.StatusOK, list)
 }
 

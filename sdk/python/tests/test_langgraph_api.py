@@ -219,6 +219,10 @@ async def test_pages_of_threads(client: LangGraphClient) -> None:
     made = [(await client.threads.create(metadata={"mark": mark}))["thread_id"] for _ in range(7)]
     pages = [await client.threads.search(metadata={"mark": mark}, limit=3, offset=offset) for offset in (0, 3, 6)]
     assert [t["thread_id"] for page in pages for t in page] == made[::-1]
+    newest = await client.threads.search(metadata={"mark": mark}, limit=1, sort_by="created_at", sort_order="desc")
+    assert newest[0]["thread_id"] == made[-1]
+    changed = await client.threads.search(limit=1, sort_by="updated_at", sort_order="desc")
+    assert changed[0]["thread_id"] == made[-1]
 
 
 async def test_threads_of_stateless_runs_are_deleted(client: LangGraphClient) -> None:
