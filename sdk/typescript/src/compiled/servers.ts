@@ -9,8 +9,11 @@ let local: Promise<DevServer> | undefined;
 
 /** The server that graphs compiled without an address use together. It ends with this process. */
 export async function localServer(): Promise<string> {
-  const known = await local?.catch(() => undefined);
-  if (!known?.isRunning) local = DevServer.start();
+  const known = local;
+  const server = await known?.catch(() => undefined);
+  if (server?.isRunning) return server.address;
+  // Of several that find none, the first starts it for all.
+  if (local === known) local = DevServer.start();
   return (await (local as Promise<DevServer>)).address;
 }
 

@@ -1,0 +1,230 @@
+/** Performs the steps of a case. */
+import { Command, Send } from "../../src/index.js";
+import { type Bindings, bind, match, matchGroups, substitute } from "./matching.js";
+import { plain, plainSnapshot } from "./plain_data.js";
+import { type GraphDescription, World } from "./program.js";
+import { toJavaScript } from "./shapes.js";
+
+type Fields = Record<string, any>;
+export type Case = {
+  id: string;
+  title: string;
+  graphs: GraphDescription[];
+  steps: { do: Fields; expect?: Fields }[];
+};
+
+/** Steps that a client in JavaScript can do; the others look at what only Python shows. */
+const OPERATIONS = new Set([
+  "stream",
+  "invoke",
+  "get_state",
+  "get_state_history",
+  "update_state",
+  "set_mem",
+  "delete_thread",
+]);
+const SHOWN = new Set(["values", "updates", "custom"]);
+
+export class Player {
+  private readonly world = new World();
+  private possible: Bindings[] = [new Map()];
+
+  constructor(private readonly played: Case) {}
+
+  /** Performs every step; throws at the first that differs. */
+  async play(): Promise<void> {
+    this.world.build(this.played.graphs);
+    for (const [at, { do: step, expect: expected = {} }] of this.played.steps.entries()) {
+      if (!OPERATIONS.has(step.op)) continue;
+      try {
+        await this.perform(step, toJavaScript(step, expected));
+      } catch (error) {
+        throw new Error(
+          `${this.played.id} step ${at + 1} ${JSON.stringify(step)}: ${(error as Error).message}`,
+        );
+      }
+    }
+  }
+
+  private get known(): Bindings {
+    return this.possible[0] as Bindings;
+  }
+
+  private narrow(possible: (Bindings | undefined)[], problem: string): void {
+    const left = possible.filter((one) => one !== undefined);
+    if (left.length === 0) throw new Error(problem);
+    this.possible = left;
+  }
+
+  private check(expected: unknown, actual: unknown): void {
+    const problem = `\n  expected ${JSON.stringify(expected)}\n  got      ${JSON.stringify(actual)}`;
+    this.narrow(
+      this.possible.map((known) => match(expected, actual, known)),
+      problem,
+    );
+  }
+
+  private graphOf({ graph }: Fields) {
+    const { graphs } = this.world;
+    return (graphs.get(graph ?? "g") ?? [...graphs.values()].at(-1)) as NonNullable<
+      ReturnType<typeof graphs.get>
+    >;
+  }
+
+  private async configOf(step: Fields): Promise<Fields> {
+    for (const [symbol, where] of Object.entries<Fields>(step.bind ?? {})) {
+      const states = [];
+      for await (const one of this.graphOf(step).getStateHistory({
+        configurable: { thread_id: where.thread },
+      }))
+        states.push(one);
+      const real = (states[where.history_index] as Fields).config.configurable.checkpoint_id;
+      this.narrow(
+        this.possible.map((known) => bind(symbol, real, known)),
+        `${symbol} is not ${real}`,
+      );
+    }
+    const { recursion_limit: recursionLimit, ...given } = step.config ?? {};
+    const configurable: Fields = { ...given.configurable };
+    if ("thread" in step) configurable.thread_id = step.thread;
+    if ("at_checkpoint" in step) {
+      Object.assign(configurable, {
+        checkpoint_ns: "",
+        checkpoint_id: substitute(step.at_checkpoint, this.known),
+      });
+    }
+    for (const name of ["checkpoint_ns", "checkpoint_map"]) {
+      if (name in step) configurable[name] = substitute(step[name], this.known);
+    }
+    const runId = given.metadata?.run_id;
+    return {
+      ...given,
+      ...(runId && { runId }),
+      ...(recursionLimit !== undefined && { recursionLimit }),
+      configurable,
+    };
+  }
+
+  private inputOf(given: unknown): any {
+    return revive(substitute(given, this.known));
+  }
+
+  private async perform(step: Fields, expected: Fields): Promise<void> {
+    switch (step.op) {
+      case "set_mem":
+        Object.assign(this.world.mem, step.mem);
+        return;
+      case "delete_thread":
+        return await this.world.saver.deleteThread(step.thread);
+      case "stream":
+      case "invoke":
+        return await this.performRun(step, expected);
+      default:
+        return await this.performState(step, expected);
+    }
+  }
+
+  private async performRun(step: Fields, expected: Fields): Promise<void> {
+    this.world.ran.length = 0;
+    const events: unknown[] = [];
+    let result: unknown;
+    const error = await attempt(async () => {
+      const [graph, config] = [this.graphOf(step), await this.configOf(step)];
+      const input = this.inputOf(step.input);
+      if (step.op === "invoke") result = await graph.invoke(input, config);
+      else {
+        const options = { ...config, ...optionsOf(step) };
+        for await (const event of await graph.stream(input, options)) events.push(plain(event));
+      }
+    });
+    checkError(expected.error, error, events);
+    if ("result" in expected) this.check(expected.result, plain(result));
+    if ("events" in expected && expected.until === undefined) this.checkEvents(expected, events);
+    this.checkRan(expected);
+  }
+
+  private checkEvents({ events: wanted, groups }: Fields, events: unknown[]): void {
+    const problem = `events\n  expected ${JSON.stringify(wanted)}\n  got      ${JSON.stringify(events)}`;
+    this.narrow(
+      this.possible.flatMap((known) => matchGroups(wanted, events, groups, known)),
+      problem,
+    );
+  }
+
+  private checkRan({ ran: wanted, ran_groups: groups }: Fields): void {
+    if (wanted === undefined) return;
+    const { ran } = this.world;
+    if (matchGroups(wanted, [...ran], groups ?? [ran.length], new Map()).length === 0) {
+      throw new Error(`ran ${ran} and not ${wanted}`);
+    }
+  }
+
+  private async performState(step: Fields, expected: Fields): Promise<void> {
+    let shown: unknown;
+    const error = await attempt(async () => {
+      const [graph, config] = [this.graphOf(step), await this.configOf(step)];
+      if (step.op === "update_state") {
+        const written = await graph.updateState(config, this.inputOf(step.values), step.as_node ?? undefined);
+        shown = written.configurable.checkpoint_id;
+      } else if (step.op === "get_state") {
+        shown = plainSnapshot(await graph.getState(config, { subgraphs: step.subgraphs === true }));
+      } else shown = await this.readHistory(step, config);
+    });
+    checkError(expected.error, error);
+    const wanted = expected.snapshot ?? expected.history ?? expected.new_checkpoint;
+    if (expected.error === undefined && wanted !== undefined) this.check(wanted, shown);
+  }
+
+  private async readHistory(step: Fields, config: Fields): Promise<unknown[]> {
+    const before = step.before && { configurable: { checkpoint_id: substitute(step.before, this.known) } };
+    const options = { limit: step.limit, filter: step.filter, before } as Fields;
+    const rows = [];
+    for await (const state of this.graphOf(step).getStateHistory(config, options))
+      rows.push(plainSnapshot(state));
+    return rows;
+  }
+}
+
+function revive(value: any): any {
+  if (Array.isArray(value)) return value.map(revive);
+  if (typeof value !== "object" || value === null) return value;
+  if ("$send" in value) return new Send(value.$send[0], revive(value.$send[1]));
+  if ("$command" in value) return new Command(revive(value.$command));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, revive(item)]));
+}
+
+function optionsOf(step: Fields): Fields {
+  const { mode, subgraphs, interrupt_before, interrupt_after, output_keys } = step;
+  return {
+    streamMode: mode ?? "updates",
+    ...(subgraphs && { subgraphs }),
+    ...(interrupt_before && { interruptBefore: interrupt_before }),
+    ...(interrupt_after && { interruptAfter: interrupt_after }),
+    ...(output_keys && { outputKeys: output_keys }),
+  };
+}
+
+async function attempt(code: () => Promise<void>): Promise<unknown> {
+  try {
+    await code();
+    return undefined;
+  } catch (error) {
+    return error ?? new Error("undefined was thrown");
+  }
+}
+
+function checkError(expected: Fields | undefined, error: unknown, got?: unknown): void {
+  if (expected === undefined && error !== undefined) throw error;
+  if (expected !== undefined && error === undefined) {
+    throw new Error(`did not throw ${JSON.stringify(expected)}, but gave ${JSON.stringify(got)}`);
+  }
+}
+
+/** Whether the steps of a case show in JavaScript what they show in Python. */
+export function isPlayable({ steps }: Case): boolean {
+  return steps.every(({ do: step }) => {
+    const modes: string[] = step.mode === undefined ? [] : [step.mode].flat();
+    if (["bulk_update_state", "stream_cancelled"].includes(step.op)) return false;
+    return step.control === undefined && step.version === undefined && modes.every((mode) => SHOWN.has(mode));
+  });
+}

@@ -1,0 +1,49 @@
+/** What a case shows, in the shapes in which LangGraph.js shows it. */
+type Fields = Record<string, any>;
+type Step = { mode?: string | string[]; subgraphs?: boolean };
+
+export function toJavaScript(step: Step, expected: Fields): Fields {
+  if (expected.events === undefined) return withoutPaths(expected);
+  const isList = Array.isArray(step.mode);
+  const events = expected.events.map((event: any) => {
+    const isBare = !isList && !step.subgraphs;
+    const mode: string = isList ? event.at(-2) : ((step.mode as string | undefined) ?? "updates");
+    return isBare ? convert(mode, event) : [...event.slice(0, -1), convert(mode, event.at(-1))];
+  });
+  const groups = expected.groups && [...expected.groups];
+  tellBreakpointInValues(step, events, groups);
+  return { ...expected, events, ...(groups && { groups }) };
+}
+
+/** Tasks have no paths in LangGraph.js. */
+function withoutPaths(value: any): any {
+  if (Array.isArray(value)) return value.map(withoutPaths);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).filter(([key, item]) => key !== "path" || !Array.isArray(item));
+  return Object.fromEntries(fields.map(([key, item]) => [key, withoutPaths(item)]));
+}
+
+function convert(mode: string, data: any): any {
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return data;
+  switch (mode) {
+    case "updates":
+      return Object.fromEntries(Object.entries(data).map(([node, update]) => [node, update ?? {}]));
+    case "values":
+      return "__interrupt__" in data ? { __interrupt__: data.__interrupt__ } : data;
+    case "tasks":
+      return "input" in data ? { ...data, interrupts: [] } : data;
+    default:
+      return data;
+  }
+}
+
+/** A breakpoint is told in values as well. */
+function tellBreakpointInValues({ mode }: Step, events: any[], groups: number[] | undefined): void {
+  if (!Array.isArray(mode) || !mode.includes("values")) return;
+  const at = events.findIndex(
+    (event) => event.at(-2) === "updates" && event.at(-1)?.__interrupt__?.length === 0,
+  );
+  if (at < 0) return;
+  events.splice(at + 1, 0, [...events[at].slice(0, -2), "values", { __interrupt__: [] }]);
+  groups?.push(1);
+}
