@@ -9,6 +9,7 @@ export { InMemoryCache, MemorySaver, MemorySaver as InMemorySaver } from "./chec
 export {
   CompiledStateGraph,
   type CompileOptions,
+  GraphDrained,
   type InvokeOptions,
   IterableReadableStream,
   type StateSnapshot,

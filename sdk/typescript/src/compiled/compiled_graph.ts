@@ -21,6 +21,7 @@ import { AttachedGraph } from "./attached_graph.js";
 import { checkRecursionLimit, type InvokeOptions, mergeConfigs, type StreamOptions } from "./call_config.js";
 import { checkInput } from "./checked_input.js";
 import { formatChunk, formatServerSentEvent } from "./chunk_format.js";
+import { drainedError, GraphDrained, watchControl } from "./drained_run.js";
 import { type DrawableGraph, drawGraph } from "./drawn_graph.js";
 import { IterableReadableStream } from "./iterable_stream.js";
 import { callNested, enclosingTask } from "./nested_call.js";
@@ -78,6 +79,8 @@ export class CompiledStateGraph<
       const result = await invokeRun(call.run);
       if (!call.isStored) refuseToWait(result);
       return result as O;
+    } catch (error) {
+      throw drainedError(merged.control, error);
     } finally {
       await call.release();
     }
@@ -135,12 +138,18 @@ export class CompiledStateGraph<
         if (!call.isStored) refuseToWait(item.data);
         yield item;
       }
+    } catch (error) {
+      throw drainedError(options.control, error);
     } finally {
       await call.release();
     }
   }
 
-  private async prepareCall(input: unknown, options: InvokeOptions): Promise<PreparedCall> {
+  private async prepareCall(input: unknown, given: InvokeOptions): Promise<PreparedCall> {
+    const { control } = given;
+    // A run that can be asked to stop has an id from the beginning.
+    const options = control ? { ...given, runId: given.runId ?? randomUUID() } : given;
+    if (control?.drainRequested) throw new GraphDrained(control.drainReason ?? "");
     checkGiven(input);
     checkRecursionLimit(options.recursionLimit);
     const thread = this.threadOf(options);
@@ -162,7 +171,9 @@ export class CompiledStateGraph<
     const letGo = attachment?.hold();
     const local: LocalRun = { config: options, context: options.context, store: this.store, errors: [] };
     const forget = registerCall(address, wire, local);
+    const unwatch = watchControl(control, callerOf(address, security), wire, options.runId ?? "");
     const release = async () => {
+      unwatch();
       forget();
       if (!isStored) await deleteThread(address, wire).catch(() => {});
       letGo?.();

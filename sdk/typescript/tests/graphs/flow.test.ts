@@ -6,11 +6,13 @@ import {
   Annotation,
   Command,
   END,
+  GraphDrained,
   getWriter,
   InMemoryStore,
   interrupt,
   MemorySaver,
   MessagesAnnotation,
+  RunControl,
   Send,
   START,
   StateGraph,
@@ -220,6 +222,27 @@ describe("flow", () => {
     for await (const state of graph.getStateHistory(config)) history.push(state.values);
     expect(history.at(0)).toEqual({ log: ["a", "by hand", "b"] });
     expect(history.length).toBe(5);
+  });
+
+  test("a run that its program asks to stop stops after a superstep", async () => {
+    const control = new RunControl();
+    const Count = Annotation.Root({ n: Annotation<number> });
+    // It would go on for ever.
+    const graph = new StateGraph(Count)
+      .addNode("a", ({ n }) => {
+        if (n === 3) control.requestDrain("deploy");
+        return { n: n + 1 };
+      })
+      .addEdge(START, "a")
+      .addEdge("a", "a")
+      .compile({ checkpointer: saver });
+    const config = { ...newThread(), recursionLimit: 1_000_000 };
+    await expect(graph.invoke({ n: 0 }, { ...config, control })).rejects.toMatchObject({
+      name: "GraphDrained",
+      reason: "deploy",
+    });
+    expect((await graph.getState(config)).next).toEqual(["a"]);
+    await expect(graph.invoke(null, { ...config, control })).rejects.toThrow(GraphDrained);
   });
 
   test("the graph draws itself", () => {
