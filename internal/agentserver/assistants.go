@@ -92,7 +92,7 @@ func (c *call) readGraph(view graphdv1.GraphView) (*graphdv1.Graph, error) {
 }
 
 // getAssistant answers GET /assistants/{id}.
-func (c *call) getAssistant() error {
+func getAssistant(c *call) error {
 	g, err := c.readGraph(graphdv1.GraphView_GRAPH_VIEW_BASIC)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *call) getAssistant() error {
 }
 
 // listAssistantVersions answers POST /assistants/{id}/versions: a default assistant has one.
-func (c *call) listAssistantVersions() error {
+func listAssistantVersions(c *call) error {
 	g, err := c.readGraph(graphdv1.GraphView_GRAPH_VIEW_BASIC)
 	if err != nil {
 		return err
@@ -132,13 +132,13 @@ func (s *assistantSearch) matches(a *assistant) bool {
 }
 
 // findAssistants returns all assistants that the body of the request asks for.
-func (c *call) findAssistants(search *assistantSearch) ([]assistant, error) {
-	if err := c.decodeBody(search); err != nil {
+func (s *assistantSearch) findAssistants(c *call) ([]assistant, error) {
+	if err := c.decodeBody(s); err != nil {
 		return nil, err
 	}
 	list := []assistant{}
 	err := c.visitGraphs(func(g *graphdv1.Graph) bool {
-		if a := newAssistant(g); search.matches(&a) {
+		if a := newAssistant(g); s.matches(&a) {
 			list = append(list, a)
 		}
 		return true
@@ -153,9 +153,9 @@ const (
 )
 
 // searchAssistants answers POST /assistants/search.
-func (c *call) searchAssistants() error {
+func searchAssistants(c *call) error {
 	var search assistantSearch
-	list, err := c.findAssistants(&search)
+	list, err := search.findAssistants(c)
 	if err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func pageSize(given *int) (int, error) {
 }
 
 // countAssistants answers POST /assistants/count.
-func (c *call) countAssistants() error {
-	list, err := c.findAssistants(&assistantSearch{})
+func countAssistants(c *call) error {
+	list, err := new(assistantSearch).findAssistants(c)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func describeKeys(title string, keys []string) json.RawMessage {
 }
 
 // getAssistantSchemas answers GET /assistants/{id}/schemas.
-func (c *call) getAssistantSchemas() error {
+func getAssistantSchemas(c *call) error {
 	g, err := c.readGraph(graphdv1.GraphView_GRAPH_VIEW_FULL)
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func (c *call) getAssistantSchemas() error {
 
 // getAssistantSubgraphs answers GET /assistants/{id}/subgraphs: the schemas of the graphs that are its
 // nodes, by name.
-func (c *call) getAssistantSubgraphs() error {
+func getAssistantSubgraphs(c *call) error {
 	recurse, err := c.queryFlag("recurse")
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ const largestBatch = 100
 
 // createRuns answers POST /runs/batch: runs without threads, each as of POST /runs. A run that can't
 // begin ends the batch, and those before it go on.
-func (c *call) createRuns() error {
+func createRuns(c *call) error {
 	var given []json.RawMessage
 	if err := c.decodeBody(&given); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (c *call) createRuns() error {
 		if err != nil {
 			return err
 		}
-		begun, err := c.beginRun(p, 0)
+		begun, err := p.beginRun(c, 0)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ type runChoice struct {
 }
 
 // cancelRuns answers POST /runs/cancel. Without a thread there is nothing to find runs by.
-func (c *call) cancelRuns() error {
+func cancelRuns(c *call) error {
 	var given runChoice
 	if err := c.decodeBody(&given); err != nil {
 		return err
@@ -91,7 +91,7 @@ type threadPruning struct {
 }
 
 // pruneThreads answers POST /threads/prune.
-func (c *call) pruneThreads() error {
+func pruneThreads(c *call) error {
 	var given threadPruning
 	if err := c.decodeBody(&given); err != nil {
 		return err

@@ -39,7 +39,7 @@ const (
 )
 
 // getAssistantGraph answers GET /assistants/{id}/graph.
-func (c *call) getAssistantGraph() error {
+func getAssistantGraph(c *call) error {
 	depth, err := c.queryXray()
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func (p *historyPosition) UnmarshalJSON(text []byte) error {
 }
 
 // listHistory answers GET and POST /threads/{id}/history.
-func (c *call) listHistory() error {
+func listHistory(c *call) error {
 	id, err := c.pathID("thread")
 	if err != nil {
 		return err

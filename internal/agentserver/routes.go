@@ -17,51 +17,51 @@ type route struct {
 // listRoutes lists all endpoints.
 func listRoutes() []route {
 	return append(listAbsentRoutes(), []route{
-		{"GET /ok", (*call).showHealth},
-		{"GET /info", (*call).showInfo},
+		{"GET /ok", showHealth},
+		{"GET /info", showInfo},
 
-		{"POST /assistants/search", (*call).searchAssistants},
-		{"POST /assistants/count", (*call).countAssistants},
-		{"GET /assistants/{assistant}", (*call).getAssistant},
-		{"GET /assistants/{assistant}/graph", (*call).getAssistantGraph},
-		{"GET /assistants/{assistant}/schemas", (*call).getAssistantSchemas},
-		{"GET /assistants/{assistant}/subgraphs", (*call).getAssistantSubgraphs},
-		{"GET /assistants/{assistant}/subgraphs/{namespace}", (*call).getAssistantSubgraphs},
-		{"POST /assistants/{assistant}/versions", (*call).listAssistantVersions},
+		{"POST /assistants/search", searchAssistants},
+		{"POST /assistants/count", countAssistants},
+		{"GET /assistants/{assistant}", getAssistant},
+		{"GET /assistants/{assistant}/graph", getAssistantGraph},
+		{"GET /assistants/{assistant}/schemas", getAssistantSchemas},
+		{"GET /assistants/{assistant}/subgraphs", getAssistantSubgraphs},
+		{"GET /assistants/{assistant}/subgraphs/{namespace}", getAssistantSubgraphs},
+		{"POST /assistants/{assistant}/versions", listAssistantVersions},
 
-		{"POST /threads", (*call).createThread},
-		{"POST /threads/search", (*call).searchThreads},
-		{"POST /threads/count", (*call).countThreads},
-		{"GET /threads/{thread}", (*call).getThread},
-		{"PATCH /threads/{thread}", (*call).updateThread},
-		{"DELETE /threads/{thread}", (*call).deleteThread},
-		{"POST /threads/{thread}/copy", (*call).copyThread},
-		{"POST /threads/prune", (*call).pruneThreads},
+		{"POST /threads", createThread},
+		{"POST /threads/search", searchThreads},
+		{"POST /threads/count", countThreads},
+		{"GET /threads/{thread}", getThread},
+		{"PATCH /threads/{thread}", updateThread},
+		{"DELETE /threads/{thread}", deleteThread},
+		{"POST /threads/{thread}/copy", copyThread},
+		{"POST /threads/prune", pruneThreads},
 
-		{"GET /threads/{thread}/state", (*call).getState},
-		{"POST /threads/{thread}/state", (*call).updateState},
-		{"POST /threads/{thread}/state/checkpoint", (*call).getStateAtCheckpoint},
-		{"GET /threads/{thread}/state/{checkpoint}", (*call).getState},
-		{"GET /threads/{thread}/history", (*call).listHistory},
-		{"POST /threads/{thread}/history", (*call).listHistory},
+		{"GET /threads/{thread}/state", getState},
+		{"POST /threads/{thread}/state", updateState},
+		{"POST /threads/{thread}/state/checkpoint", getStateAtCheckpoint},
+		{"GET /threads/{thread}/state/{checkpoint}", getState},
+		{"GET /threads/{thread}/history", listHistory},
+		{"POST /threads/{thread}/history", listHistory},
 
-		{"GET /threads/{thread}/runs", (*call).listRuns},
-		{"POST /threads/{thread}/runs", (*call).createRun},
-		{"POST /threads/{thread}/runs/stream", (*call).streamRun},
-		{"POST /threads/{thread}/runs/wait", (*call).waitForRun},
-		{"GET /threads/{thread}/runs/{run}", (*call).getRun},
-		{"DELETE /threads/{thread}/runs/{run}", (*call).deleteRun},
-		{"GET /threads/{thread}/runs/{run}/join", (*call).joinRun},
-		{"GET /threads/{thread}/runs/{run}/stream", (*call).joinStream},
-		{"POST /threads/{thread}/runs/{run}/cancel", (*call).cancelRun},
+		{"GET /threads/{thread}/runs", listRuns},
+		{"POST /threads/{thread}/runs", createRun},
+		{"POST /threads/{thread}/runs/stream", streamRun},
+		{"POST /threads/{thread}/runs/wait", waitForRun},
+		{"GET /threads/{thread}/runs/{run}", getRun},
+		{"DELETE /threads/{thread}/runs/{run}", deleteRun},
+		{"GET /threads/{thread}/runs/{run}/join", joinRun},
+		{"GET /threads/{thread}/runs/{run}/stream", joinStream},
+		{"POST /threads/{thread}/runs/{run}/cancel", cancelRun},
 
-		{"POST /runs", (*call).createRun},
-		{"POST /runs/stream", (*call).streamRun},
-		{"POST /runs/wait", (*call).waitForRun},
-		{"POST /runs/batch", (*call).createRuns},
-		{"POST /runs/cancel", (*call).cancelRuns},
+		{"POST /runs", createRun},
+		{"POST /runs/stream", streamRun},
+		{"POST /runs/wait", waitForRun},
+		{"POST /runs/batch", createRuns},
+		{"POST /runs/cancel", cancelRuns},
 
-		{"/", (*call).refusePath},
+		{"/", refusePath},
 	}...)
 }
 
@@ -87,16 +87,16 @@ func listAbsentRoutes() []route {
 }
 
 // refusePath answers a request for no endpoint.
-func (c *call) refusePath() error {
+func refusePath(c *call) error {
 	return newError(http.StatusNotFound, "ENDPOINT_NOT_FOUND",
 		fmt.Sprintf("there is no endpoint %.20s %.200s: docs/langgraph-api.md lists those that there are", c.r.Method, c.r.URL.Path))
 }
 
 // showHealth answers GET /ok.
-func (c *call) showHealth() error { return c.writeJSON(http.StatusOK, map[string]bool{"ok": true}) }
+func showHealth(c *call) error { return c.writeJSON(http.StatusOK, map[string]bool{"ok": true}) }
 
 // showInfo answers GET /info.
-func (c *call) showInfo() error {
+func showInfo(c *call) error {
 	return c.writeJSON(http.StatusOK, map[string]any{
 		"version": c.server.opts.Version, "graphd": true,
 		"flags": map[string]bool{"assistants": true, "crons": false, "store": false, "langsmith": false, "langsmith_tracing_replicas": false, "strict_resume": false},

@@ -37,12 +37,13 @@ func (c *call) readPlan() (*plan, error) {
 	}
 	p := &plan{request: r, thread: c.r.PathValue("thread")}
 	if p.thread == "" {
-		return p, c.planStateless(p, graph)
+		err = p.planStateless(c, graph)
+		return p, err
 	}
 	if p.thread, err = c.pathID("thread"); err != nil {
 		return nil, err
 	}
-	return p, refuseAssistant(c.planRun(p, graph))
+	return p, refuseAssistant(p.planRun(c, graph))
 }
 
 // refuseAssistant makes an unknown graph a wrong field of the request.
@@ -56,7 +57,7 @@ func refuseAssistant(err error) error {
 }
 
 // planStateless makes a thread for the run.
-func (c *call) planStateless(p *plan, graph string) error {
+func (p *plan) planStateless(c *call, graph string) error {
 	p.thread = uuid.NewString()
 	wanted := &graphdv1.Thread{Graph: graph}
 	if p.request.OnCompletion != "keep" {
@@ -73,17 +74,17 @@ func (c *call) planStateless(p *plan, graph string) error {
 }
 
 // planRun decides what to do on a thread.
-func (c *call) planRun(p *plan, graph string) error {
+func (p *plan) planRun(c *call, graph string) error {
 	r := p.request
 	switch {
 	case r.Command.isResume():
-		return c.planAnswer(p, graph)
+		return p.planAnswer(c, graph)
 	case r.Command.endsThread():
-		return c.endThread(p)
+		return p.endThread(c)
 	case r.Command != nil, !isAbsent(r.Input), r.checkpointRef() != nil:
 		return p.planStart(graph)
 	}
-	return c.planGoOn(p, graph)
+	return p.planGoOn(c, graph)
 }
 
 // planStart starts a run.
@@ -134,7 +135,7 @@ func leadingOn(targets gotoList) gotoList {
 }
 
 // planAnswer answers questions. Only open ones take an answer, and only one answer each.
-func (c *call) planAnswer(p *plan, graph string) error {
+func (p *plan) planAnswer(c *call, graph string) error {
 	waiting, err := c.readThread(p.thread)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (c *call) planAnswer(p *plan, graph string) error {
 	if err := checkGraph(waiting, graph); err != nil {
 		return err
 	}
-	if err := c.planResume(p, waiting); err != nil {
+	if err := p.planResume(c, waiting); err != nil {
 		return err
 	}
 	etags := map[string]string{}
@@ -199,7 +200,7 @@ func newResponse(id string, value json.RawMessage, etag string) *graphdv1.Interr
 }
 
 // planResume goes on with the run that a thread waits for.
-func (c *call) planResume(p *plan, waiting *graphdv1.Thread) error {
+func (p *plan) planResume(c *call, waiting *graphdv1.Thread) error {
 	r := p.request
 	p.resume = &graphdv1.ResumeSpec{ThreadId: p.thread, Settings: r.newSettings(), Metadata: map[string]string{}}
 	if r.Command != nil {
@@ -237,7 +238,7 @@ func (r *runRequest) newSettings() *graphdv1.RunSettings {
 }
 
 // planGoOn goes on with what a thread has left to do. One that waits for a person does nothing.
-func (c *call) planGoOn(p *plan, graph string) error {
+func (p *plan) planGoOn(c *call, graph string) error {
 	if p.request.IfNotExists == "create" {
 		return p.planStart(graph)
 	}
@@ -254,7 +255,7 @@ func (c *call) planGoOn(p *plan, graph string) error {
 	case len(listQuestions(found.GetInterrupts())) > 0:
 		return nil
 	}
-	if err := c.planResume(p, found); err != nil {
+	if err := p.planResume(c, found); err != nil {
 		return err
 	}
 	if p.resume.GetSettings() == nil { // the breakpoints of the run before end with it
@@ -264,7 +265,7 @@ func (c *call) planGoOn(p *plan, graph string) error {
 }
 
 // endThread drops what a thread has left to do.
-func (c *call) endThread(p *plan) error {
+func (p *plan) endThread(c *call) error {
 	_, err := c.threads.UpdateState(c.ctx, &graphdv1.UpdateStateRequest{ThreadId: p.thread, AsNode: endNode, SupersedeInterrupts: true})
 	return err
 }
@@ -279,7 +280,7 @@ func (p *plan) hasNothingLeft(err error) bool {
 }
 
 // beginRun starts the run or goes on with it, and waits for its next stop as long as told.
-func (c *call) beginRun(p *plan, wait time.Duration) (*graphdv1.Run, error) {
+func (p *plan) beginRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
 	if p.start != nil {
 		begun, err := c.graphs.StartRun(c.ctx, &graphdv1.StartRunRequest{Run: p.start, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
 		return begun, refuseAssistant(err)

@@ -18,17 +18,17 @@ func (c *call) locate(thread, run, how string) {
 }
 
 // createRun answers POST /threads/{id}/runs and POST /runs.
-func (c *call) createRun() error {
+func createRun(c *call) error {
 	p, err := c.readPlan()
 	if err != nil {
 		return err
 	}
 	if p.doesNothing() {
-		return c.showUnkeptRun(p)
+		return p.showUnkeptRun(c)
 	}
-	begun, err := c.beginRun(p, 0)
+	begun, err := p.beginRun(c, 0)
 	if p.hasNothingLeft(err) {
-		return c.showUnkeptRun(p)
+		return p.showUnkeptRun(c)
 	}
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (c *call) createRun() error {
 }
 
 // showUnkeptRun answers with a run that had nothing to do.
-func (c *call) showUnkeptRun(p *plan) error {
+func (p *plan) showUnkeptRun(c *call) error {
 	of, err := c.threads.GetThread(c.ctx, &graphdv1.GetThreadRequest{ThreadId: p.thread})
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *call) showUnkeptRun(p *plan) error {
 }
 
 // getRun answers GET /threads/{id}/runs/{run}.
-func (c *call) getRun() error {
+func getRun(c *call) error {
 	of, l, err := c.pathLeg()
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func runStatuses() []string {
 }
 
 // listRuns answers GET /threads/{id}/runs.
-func (c *call) listRuns() error {
+func listRuns(c *call) error {
 	thread, err := c.pathID("thread")
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *call) listRuns() error {
 }
 
 // cancelRun answers POST /threads/{id}/runs/{run}/cancel.
-func (c *call) cancelRun() error {
+func cancelRun(c *call) error {
 	of, l, err := c.pathLeg()
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *call) queryAction() (graphdv1.CancelRunRequest_Action, error) {
 }
 
 // deleteRun answers DELETE /threads/{id}/runs/{run}.
-func (c *call) deleteRun() error {
+func deleteRun(c *call) error {
 	if _, _, err := c.pathLeg(); err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (c *checkpointChoice) toRef() *graphdv1.CheckpointRef {
 }
 
 // getState answers GET /threads/{id}/state and GET /threads/{id}/state/{checkpoint}.
-func (c *call) getState() error {
+func getState(c *call) error {
 	id, err := c.pathID("thread")
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (c *call) getState() error {
 }
 
 // getStateAtCheckpoint answers POST /threads/{id}/state/checkpoint.
-func (c *call) getStateAtCheckpoint() error {
+func getStateAtCheckpoint(c *call) error {
 	var given struct {
 		Checkpoint *checkpointChoice `json:"checkpoint"`
 		Subgraphs  bool              `json:"subgraphs"`
@@ -181,7 +181,7 @@ type stateUpdate struct {
 }
 
 // updateState answers POST /threads/{id}/state. Open questions become void, as in LangGraph.
-func (c *call) updateState() error {
+func updateState(c *call) error {
 	var given stateUpdate
 	id, err := c.pathID("thread")
 	if err == nil {

@@ -21,24 +21,24 @@ type eventSource interface {
 }
 
 // streamRun answers POST /threads/{id}/runs/stream and POST /runs/stream.
-func (c *call) streamRun() error {
+func streamRun(c *call) error {
 	p, err := c.readPlan()
 	if err != nil {
 		return err
 	}
 	if p.doesNothing() {
-		return c.streamPresent(p)
+		return p.streamPresent(c)
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel() // a stream that is not read to its end
 	c.ctx = ctx
-	source, err := c.beginStream(p, newFilter(p.leg))
+	source, err := p.beginStream(c, newFilter(p.leg))
 	if err != nil {
 		return err
 	}
 	first, err := source.Recv()
 	if p.hasNothingLeft(err) {
-		return c.streamPresent(p)
+		return p.streamPresent(c)
 	}
 	if err != nil {
 		return refuseAssistant(err)
@@ -56,7 +56,7 @@ func (c *call) streamRun() error {
 }
 
 // beginStream starts the run, or goes on with it, and follows it.
-func (c *call) beginStream(p *plan, filter *graphdv1.EventFilter) (eventSource, error) {
+func (p *plan) beginStream(c *call, filter *graphdv1.EventFilter) (eventSource, error) {
 	if p.start != nil {
 		return c.graphs.Stream(c.ctx, &graphdv1.StreamRequest{Run: p.start, RequestId: p.leg.ID, Filter: filter, OnDisconnect: p.request.disconnect()})
 	}
@@ -93,7 +93,7 @@ func channelsOf(mode string) []graphdv1.Channel {
 }
 
 // streamPresent answers with the present values of a thread on which nothing runs.
-func (c *call) streamPresent(p *plan) error {
+func (p *plan) streamPresent(c *call) error {
 	values, err := c.readValues(p.thread)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (c *call) streamPresent(p *plan) error {
 }
 
 // joinStream answers GET /threads/{id}/runs/{run}/stream.
-func (c *call) joinStream() error {
+func joinStream(c *call) error {
 	of, l, err := c.pathLeg()
 	if err != nil {
 		return err

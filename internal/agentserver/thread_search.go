@@ -84,16 +84,16 @@ func newListedThread(t thread, chosen []string) (any, error) {
 
 // buildFilter returns the filter of graphd, and the metadata that threads must contain besides: those
 // parts of objects and lists.
-func (c *call) buildFilter(search *threadSearch) (filter string, rest metadata, err error) {
+func (s *threadSearch) buildFilter(c *call) (filter string, rest metadata, err error) {
 	var parts []string
-	if search.Status != "" {
-		state, err := parseThreadStatus(search.Status)
+	if s.Status != "" {
+		state, err := parseThreadStatus(s.Status)
 		if err != nil {
 			return "", nil, err
 		}
 		parts = append(parts, fmt.Sprintf("state = %q", state))
 	}
-	graph, err := c.findSearchedGraph(search.Metadata)
+	graph, err := c.findSearchedGraph(s.Metadata)
 	if err != nil {
 		return "", nil, err
 	}
@@ -101,8 +101,8 @@ func (c *call) buildFilter(search *threadSearch) (filter string, rest metadata, 
 		parts = append(parts, "graph = "+quoteFilter(graph))
 	}
 	rest = metadata{}
-	for _, key := range slices.Sorted(maps.Keys(search.Metadata)) {
-		value := search.Metadata[key]
+	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
+		value := s.Metadata[key]
 		switch key {
 		case "graph_id", "assistant_id":
 		default:
@@ -152,12 +152,12 @@ func quoteKey(key string) string {
 
 // visitThreads calls visit for the threads that a search asks for, until it returns false. The view
 // is that of the page with at most size threads.
-func (c *call) visitThreads(search *threadSearch, view graphdv1.ThreadView, size int, visit func(*graphdv1.Thread) bool) error {
-	filter, rest, err := c.buildFilter(search)
+func (s *threadSearch) visitThreads(c *call, view graphdv1.ThreadView, size int, visit func(*graphdv1.Thread) bool) error {
+	filter, rest, err := s.buildFilter(c)
 	if err != nil {
 		return err
 	}
-	if err := search.checkOrder(filter); err != nil {
+	if err := s.checkOrder(filter); err != nil {
 		return err
 	}
 	for token := ""; ; {
@@ -194,7 +194,7 @@ func matchesSearch(t *graphdv1.Thread, rest metadata) bool {
 }
 
 // searchThreads answers POST /threads/search.
-func (c *call) searchThreads() error {
+func searchThreads(c *call) error {
 	var search threadSearch
 	if err := c.decodeBody(&search); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (c *call) searchThreads() error {
 	if err != nil {
 		return err
 	}
-	found, err := c.findThreads(&search, limit)
+	found, err := search.findThreads(c, limit)
 	if err != nil {
 		return err
 	}
@@ -227,13 +227,13 @@ func (c *call) searchThreads() error {
 }
 
 // findThreads returns a page of threads.
-func (c *call) findThreads(search *threadSearch, limit int) ([]*graphdv1.Thread, error) {
-	if len(search.IDs) > 0 {
-		return c.findNamedThreads(search, limit)
+func (s *threadSearch) findThreads(c *call, limit int) ([]*graphdv1.Thread, error) {
+	if len(s.IDs) > 0 {
+		return s.findNamedThreads(c, limit)
 	}
 	var found []*graphdv1.Thread
-	if search.Offset == 0 {
-		err := c.visitThreads(search, graphdv1.ThreadView_THREAD_VIEW_FULL, min(limit, searchedPage), func(t *graphdv1.Thread) bool {
+	if s.Offset == 0 {
+		err := s.visitThreads(c, graphdv1.ThreadView_THREAD_VIEW_FULL, min(limit, searchedPage), func(t *graphdv1.Thread) bool {
 			found = append(found, t)
 			return len(found) < limit
 		})
@@ -241,8 +241,8 @@ func (c *call) findThreads(search *threadSearch, limit int) ([]*graphdv1.Thread,
 	}
 	passed := 0
 	var ids []string
-	err := c.visitThreads(search, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(t *graphdv1.Thread) bool {
-		if passed++; passed > search.Offset {
+	err := s.visitThreads(c, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(t *graphdv1.Thread) bool {
+		if passed++; passed > s.Offset {
 			ids = append(ids, t.GetThreadId())
 		}
 		return len(ids) < limit
@@ -269,12 +269,12 @@ func (c *call) readThreads(ids []string) (found []*graphdv1.Thread, err error) {
 }
 
 // findNamedThreads returns those of the named threads that a search asks for.
-func (c *call) findNamedThreads(search *threadSearch, limit int) ([]*graphdv1.Thread, error) {
-	if len(search.IDs) > largestPage {
-		return nil, invalidField("ids", "has %d ids: want at most %d", len(search.IDs), largestPage)
+func (s *threadSearch) findNamedThreads(c *call, limit int) ([]*graphdv1.Thread, error) {
+	if len(s.IDs) > largestPage {
+		return nil, invalidField("ids", "has %d ids: want at most %d", len(s.IDs), largestPage)
 	}
 	var ids []string
-	for _, given := range search.IDs {
+	for _, given := range s.IDs {
 		id, err := parseID("ids", given)
 		if err != nil {
 			return nil, err
@@ -287,19 +287,19 @@ func (c *call) findNamedThreads(search *threadSearch, limit int) ([]*graphdv1.Th
 	}
 	all = slices.DeleteFunc(all, func(t *graphdv1.Thread) bool {
 		shown := newThread(t)
-		for key, want := range search.Metadata {
+		for key, want := range s.Metadata {
 			if !containsJSON(shown.Metadata[key], want) {
 				return true
 			}
 		}
-		return search.Status != "" && shown.Status != search.Status
+		return s.Status != "" && shown.Status != s.Status
 	})
-	from := min(search.Offset, len(all))
+	from := min(s.Offset, len(all))
 	return all[from:min(from+limit, len(all))], nil
 }
 
 // countThreads answers POST /threads/count.
-func (c *call) countThreads() error {
+func countThreads(c *call) error {
 	var search threadSearch
 	if err := c.decodeBody(&search); err != nil {
 		return err
@@ -308,7 +308,7 @@ func (c *call) countThreads() error {
 		return err
 	}
 	n := 0
-	if err := c.visitThreads(&search, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(*graphdv1.Thread) bool {
+	if err := search.visitThreads(c, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(*graphdv1.Thread) bool {
 		n++
 		return true
 	}); err != nil {

@@ -70,7 +70,7 @@ func (w *threadWriting) toThread() (*graphdv1.Thread, error) {
 }
 
 // createThread answers POST /threads.
-func (c *call) createThread() error {
+func createThread(c *call) error {
 	var given threadWriting
 	if err := c.decodeBody(&given); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (c *call) showThread(id string) error {
 }
 
 // getThread answers GET /threads/{id}.
-func (c *call) getThread() error {
+func getThread(c *call) error {
 	id, err := c.pathID("thread")
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *call) getThread() error {
 }
 
 // updateThread answers PATCH /threads/{id}: the given keys of metadata are set, and others stay.
-func (c *call) updateThread() error {
+func updateThread(c *call) error {
 	var given threadWriting
 	id, err := c.pathID("thread")
 	if err == nil {
@@ -166,7 +166,7 @@ func (c *call) updateThread() error {
 }
 
 // deleteThread answers DELETE /threads/{id}. A run that is active is stopped.
-func (c *call) deleteThread() error {
+func deleteThread(c *call) error {
 	id, err := c.pathID("thread")
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (c *call) deleteThread() error {
 }
 
 // copyThread answers POST /threads/{id}/copy.
-func (c *call) copyThread() error {
+func copyThread(c *call) error {
 	id, err := c.pathID("thread")
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 )
 
 // waitForRun answers POST /threads/{id}/runs/wait and POST /runs/wait.
-func (c *call) waitForRun() error {
+func waitForRun(c *call) error {
 	p, err := c.readPlan()
 	if err != nil {
 		return err
@@ -25,9 +25,9 @@ func (c *call) waitForRun() error {
 		return c.showValues(p.thread)
 	}
 	if p.request.OnDisconnect == "cancel" {
-		return c.waitAsStream(p)
+		return p.waitAsStream(c)
 	}
-	begun, err := c.beginRun(p, waitPart)
+	begun, err := p.beginRun(c, waitPart)
 	if p.hasNothingLeft(err) {
 		return c.showValues(p.thread)
 	}
@@ -41,7 +41,7 @@ func (c *call) waitForRun() error {
 }
 
 // joinRun answers GET /threads/{id}/runs/{run}/join.
-func (c *call) joinRun() error {
+func joinRun(c *call) error {
 	of, l, err := c.pathLeg()
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func (c *call) joinRun() error {
 }
 
 // waitAsStream waits for a run that ends with the connection of the client.
-func (c *call) waitAsStream(p *plan) error {
-	source, err := c.beginStream(p, &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}, Depth: new(uint32)})
+func (p *plan) waitAsStream(c *call) error {
+	source, err := p.beginStream(c, &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}, Depth: new(uint32)})
 	if err != nil {
 		return err
 	}
