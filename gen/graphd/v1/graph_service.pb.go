@@ -260,7 +260,7 @@ type WatchRequest struct {
 	// Go on when the end of the log is reached. False ends the stream there.
 	Follow bool `protobuf:"varint,8,opt,name=follow,proto3" json:"follow,omitempty"`
 	// Show also the newest ephemeral events from before this call, in their places,
-	// as far as the server that drives the run keeps them: some 64 KiB of a thread
+	// as far as the server that drives the run keeps them: some 256 KiB of a thread
 	// while its run is active. Only with follow, and not with snapshot_first.
 	RecentEphemeral bool `protobuf:"varint,9,opt,name=recent_ephemeral,json=recentEphemeral,proto3" json:"recent_ephemeral,omitempty"`
 	unknownFields   protoimpl.UnknownFields

@@ -1,10 +1,6 @@
 package feed
 
-import (
-	"slices"
-
-	"github.com/graphd-dev/graphd/internal/checkpoint"
-)
+import "github.com/graphd-dev/graphd/internal/checkpoint"
 
 // recentEvents are the newest ephemeral events of a thread, for followers that come later. Only
 // the process that drives the thread has them, and only as long as it does.
@@ -15,13 +11,13 @@ type recentEvents struct {
 
 // Bounds of the recent events: of a thread, and of all threads as a part of what the rings may hold.
 const (
-	recentBytes   = 64 << 10
+	recentBytes   = 256 << 10
 	recentDivisor = 4
 )
 
 // keepRecent keeps an ephemeral event, and drops the oldest beyond the bounds. The caller holds mu.
 func (t *Topic) keepRecent(e checkpoint.Event) {
-	size := EventBytes([]checkpoint.Event{e})
+	size := e.Size()
 	if size > recentBytes || t.hub.recentBytes.Load()+int64(size) > t.hub.limit/recentDivisor {
 		t.dropRecent(len(t.recent.events)) // what is kept has no holes
 		return
@@ -31,7 +27,7 @@ func (t *Topic) keepRecent(e checkpoint.Event) {
 	t.hub.recentBytes.Add(int64(size))
 	n := 0
 	for excess := t.recent.bytes - recentBytes; excess > 0; n++ {
-		excess -= EventBytes(t.recent.events[n : n+1])
+		excess -= t.recent.events[n].Size()
 	}
 	t.dropRecent(n)
 }
@@ -41,10 +37,17 @@ func (t *Topic) dropRecent(n int) {
 	if n == 0 {
 		return
 	}
-	size := EventBytes(t.recent.events[:n])
+	size := 0
+	for i := range n {
+		size += t.recent.events[i].Size()
+	}
 	t.recent.bytes -= size
 	t.hub.recentBytes.Add(int64(-size))
-	t.recent.events = slices.Delete(t.recent.events, 0, n)
+	clear(t.recent.events[:n])
+	t.recent.events = t.recent.events[n:] // an append that needs room leaves the rest behind
+	if len(t.recent.events) == 0 {
+		t.recent.events = nil
+	}
 }
 
 // RecentEphemeral returns the ephemeral events from before the follower came that are kept, in

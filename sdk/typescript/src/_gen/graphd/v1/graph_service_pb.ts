@@ -185,7 +185,7 @@ export type WatchRequest = Message<"graphd.v1.WatchRequest"> & {
 
   /**
    * Show also the newest ephemeral events from before this call, in their places,
-   * as far as the server that drives the run keeps them: some 64 KiB of a thread
+   * as far as the server that drives the run keeps them: some 256 KiB of a thread
    * while its run is active. Only with follow, and not with snapshot_first.
    *
    * @generated from field: bool recent_ephemeral = 9;
