@@ -98,6 +98,10 @@ describe("calls", () => {
     await gone.close();
     const caller = connect(gone.address);
     await expect(caller.unary(getServerInfo, {})).rejects.toThrow(ServerUnavailableError);
+    const silence =
+      /^no graphd answers at [^;]+; is `graphd serve` running there\? Last error: .*ECONNREFUSED[^\n]*[^: ]$/;
+    await expect(caller.unary(getServerInfo, {})).rejects.toThrow(silence);
+    await expect(caller.serverStream(watch, { threadId: "t" }).next()).rejects.toThrow(silence);
     const patient = callRepeatedly(caller, getServerInfo, {});
     await expect(patient).rejects.toMatchObject({ code: "UNAVAILABLE", serverReason: "" });
   });

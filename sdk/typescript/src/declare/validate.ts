@@ -18,23 +18,32 @@ function checkSources({ nodes, edgeList, branchList }: GraphBuilder): void {
   const sources = [...edgeList.flatMap((edge) => edge.sources), ...branchList.map(({ source }) => source)];
   for (const source of sources) {
     if (source !== START && !(source in nodes))
-      throw refuseGraph(`an edge begins at the unknown node "${source}"`);
+      throw refuseGraph(`an edge begins at the unknown node "${source}"; ${listNodes(nodes)}`);
   }
   if (!sources.includes(START)) throw refuseGraph("no edge leads from START to a node: addEdge(START, name)");
 }
 
 function checkTargets({ nodes, edgeList, branchList }: GraphBuilder): void {
-  for (const { target } of edgeList) {
-    if (target !== END && !(target in nodes))
-      throw refuseGraph(`an edge leads to the unknown node "${target}"`);
+  for (const { sources, target } of edgeList) {
+    if (target !== END && !(target in nodes)) {
+      const from = sources.map((source) => `"${source}"`).join(", ");
+      throw refuseGraph(`an edge leads to the unknown node "${target}" from ${from}; ${listNodes(nodes)}`);
+    }
   }
   for (const { source, name, paths } of branchList) {
     for (const target of Object.values(paths ?? {})) {
       if (target !== END && !(target in nodes)) {
-        throw refuseGraph(`the condition "${name}" after "${source}" leads to the unknown node "${target}"`);
+        throw refuseGraph(
+          `the condition "${name}" after "${source}" leads to the unknown node "${target}"; ${listNodes(nodes)}`,
+        );
       }
     }
   }
+}
+
+function listNodes(nodes: GraphBuilder["nodes"]): string {
+  const names = Object.keys(nodes).map((name) => `"${name}"`);
+  return names.length === 0 ? "the graph has no nodes" : `the graph has the nodes ${names.join(", ")}`;
 }
 
 function checkReached({ nodes, edgeList, branchList }: GraphBuilder): void {

@@ -46,7 +46,7 @@ export class GrpcCaller implements DuplexCaller {
         (error: ServiceError | null, answer?: MessageShape<O>) => {
           signal?.removeEventListener("abort", stop);
           if (error === null) resolve(answer as MessageShape<O>);
-          else reject(signal?.aborted ? (signal.reason as Error) : toGraphdError(error));
+          else reject(signal?.aborted ? (signal.reason as Error) : toGraphdError(error, this.address));
         },
       );
       const stop = () => call.cancel();
@@ -73,7 +73,7 @@ export class GrpcCaller implements DuplexCaller {
     const queue = new MessageQueue<MessageShape<O>>(call);
     call.on("data", (message: MessageShape<O>) => queue.add(message));
     call.on("end", () => queue.end());
-    call.on("error", (error) => queue.end(toCallError(error)));
+    call.on("error", (error) => queue.end(toCallError(error, this.address)));
     const stop = () => {
       queue.end(signal?.reason as Error);
       call.cancel();
