@@ -64,6 +64,11 @@ func cancelRuns(c *call) error {
 	case given.Status != "" && given.Status != statusPending && given.Status != statusRunning && given.Status != "all":
 		return invalidField("status", "is %.100q: want pending, running or all", given.Status)
 	}
+	for i, id := range given.Runs {
+		if given.Runs[i], err = parseID("run_ids", id); err != nil {
+			return err
+		}
+	}
 	var chosen []*graphdv1.Run
 	if err := c.visitLegs(thread, runsPage, func(of *graphdv1.Run, l *leg) bool {
 		isNamed := len(given.Runs) == 0 || slices.Contains(given.Runs, l.ID)

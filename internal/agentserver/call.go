@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -18,8 +22,9 @@ type call struct {
 	server    *Server
 	w         http.ResponseWriter
 	r         *http.Request
-	hasBegun  bool // the head of the answer is written
-	hasEffect bool // the request has begun a run, and its answer says where that is
+	hasBegun  bool     // the head of the answer is written
+	hasEffect bool     // the request has begun a run, and its answer says where that is
+	gathered  []func() // give back what the parts of the answer hold
 
 	ctx      context.Context //nolint:containedctx // that of this request
 	body     []byte
@@ -40,10 +45,48 @@ func (c *call) serve(handle handler) error {
 		return err
 	}
 	defer release()
+	if err := checkText(c.r, body); err != nil {
+		return err
+	}
+	defer c.releaseGathered()
 	c.ctx, c.body = ctx, body
 	c.graphs, c.threads = graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn)
 	c.registry = graphdv1.NewRegistryServiceClient(conn)
 	return handle(c)
+}
+
+// checkText refuses a request that is no UTF-8, of which no message of gRPC can be made.
+func checkText(r *http.Request, body []byte) error {
+	for _, part := range []struct{ name, text string }{
+		{"path", r.URL.Path}, {"query", strings.Join(slices.Concat(slices.Collect(maps.Values(r.URL.Query()))...), "")}, {"Last-Event-ID", r.Header.Get("Last-Event-ID")},
+	} {
+		if !utf8.ValidString(part.text) {
+			return invalidField(part.name, "is no UTF-8")
+		}
+	}
+	if !utf8.Valid(body) {
+		return newError(http.StatusUnprocessableEntity, "INVALID_PAYLOAD_JSON", "the body is no JSON object: it is no UTF-8")
+	}
+	return nil
+}
+
+// gather counts a part of an answer that is put together from several calls, until it is written.
+func (c *call) gather(size int) error {
+	release, err := c.server.opts.Door.HoldUnread(size)
+	if err != nil {
+		return newError(http.StatusTooManyRequests, reasonOf(err),
+			"the answer is too large beside those that clients have not read: ask for fewer items at once with limit")
+	}
+	c.gathered = append(c.gathered, release)
+	return nil
+}
+
+// releaseGathered gives back what gather has counted.
+func (c *call) releaseGathered() {
+	for _, release := range c.gathered {
+		release()
+	}
+	c.gathered = nil
 }
 
 // moveAPIKey makes the header in which clients of LangGraph Server send a key the one of graphd.
@@ -82,6 +125,7 @@ func (c *call) writeJSON(status int, value any) error {
 
 // writeText answers with JSON text.
 func (c *call) writeText(status int, text []byte) error {
+	c.releaseGathered() // the text has it all
 	release, err := c.server.opts.Door.HoldUnread(len(text))
 	if err != nil {
 		return err

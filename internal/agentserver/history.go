@@ -1,8 +1,11 @@
 package agentserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+
+	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -51,14 +54,16 @@ func listHistory(c *call) error {
 	}
 	list := []*state{}
 	isPast := asked.Before == nil
+	var tooLarge error
 	err = c.visitCheckpoints(id, asked, limit, func(s *graphdv1.StateSnapshot) bool {
 		if isPast && matchesMetadata(id, s, asked.Metadata) {
+			tooLarge = c.gather(proto.Size(s))
 			list = append(list, newState(id, s))
 		}
 		isPast = isPast || s.GetCheckpoint().GetCheckpointId() == asked.Before.id
-		return len(list) < limit
+		return tooLarge == nil && len(list) < limit
 	})
-	if err != nil {
+	if err := cmp.Or(err, tooLarge); err != nil {
 		return err
 	}
 	return c.writeJSON(http.StatusOK, list)

@@ -67,10 +67,18 @@ func (p *plan) planStateless(c *call, graph string) error {
 	if p.request.Command.isResume() {
 		return invalidField("command.resume", "is an answer without a thread: POST it to /threads/{thread_id}/runs")
 	}
-	if _, err := c.threads.CreateThread(c.ctx, &graphdv1.CreateThreadRequest{ThreadId: p.thread, Thread: wanted}); err != nil {
-		return refuseAssistant(err)
+	if err := p.planStart(graph); err != nil {
+		return err
 	}
-	return p.planStart(graph)
+	_, err := c.threads.CreateThread(c.ctx, &graphdv1.CreateThreadRequest{ThreadId: p.thread, Thread: wanted})
+	return refuseAssistant(err)
+}
+
+// dropThread deletes the thread that was made for a run that has not begun.
+func (p *plan) dropThread(c *call) {
+	if c.r.PathValue("thread") == "" {
+		_, _ = c.threads.DeleteThread(c.ctx, &graphdv1.DeleteThreadRequest{ThreadId: p.thread, Force: true}) // the client learns why the run has not begun
+	}
 }
 
 // planRun decides what to do on a thread.
@@ -283,6 +291,9 @@ func (p *plan) hasNothingLeft(err error) bool {
 func (p *plan) beginRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
 	if p.start != nil {
 		begun, err := c.graphs.StartRun(c.ctx, &graphdv1.StartRunRequest{Run: p.start, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+		if err != nil && !p.hasNothingLeft(err) {
+			p.dropThread(c)
+		}
 		return begun, refuseAssistant(err)
 	}
 	return c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})

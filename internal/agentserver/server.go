@@ -57,10 +57,10 @@ func (s *Server) wrapHandler(handle handler) http.HandlerFunc {
 			s.opts.OnPanic(p)
 			err = newError(http.StatusInternalServerError, "INTERNAL", "the server failed in this request")
 		}
-		if errors.Is(err, errBrokenOff) {
+		if errors.Is(err, errBrokenOff) || err != nil && c.hasBegun { // what the client has is not whole
 			panic(http.ErrAbortHandler) //nolint:forbidigo // net/http cuts the connection then
 		}
-		if err != nil && !c.hasBegun {
+		if err != nil {
 			c.writeError(err)
 		}
 	}

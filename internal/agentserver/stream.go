@@ -41,6 +41,7 @@ func streamRun(c *call) error {
 		return p.streamPresent(c)
 	}
 	if err != nil {
+		p.dropThread(c)
 		return refuseAssistant(err)
 	}
 	of := first.GetOpened().GetRun()

@@ -1,6 +1,7 @@
 package agentserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -233,11 +236,13 @@ func (s *threadSearch) findThreads(c *call, limit int) ([]*graphdv1.Thread, erro
 	}
 	var found []*graphdv1.Thread
 	if s.Offset == 0 {
+		var tooLarge error
 		err := s.visitThreads(c, graphdv1.ThreadView_THREAD_VIEW_FULL, min(limit, searchedPage), func(t *graphdv1.Thread) bool {
+			tooLarge = c.gather(proto.Size(t))
 			found = append(found, t)
-			return len(found) < limit
+			return tooLarge == nil && len(found) < limit
 		})
-		return found, err
+		return found, cmp.Or(err, tooLarge)
 	}
 	passed := 0
 	var ids []string
@@ -262,6 +267,9 @@ func (c *call) readThreads(ids []string) (found []*graphdv1.Thread, err error) {
 		case err != nil:
 			return nil, err
 		default:
+			if err := c.gather(proto.Size(t)); err != nil {
+				return nil, err
+			}
 			found = append(found, t)
 		}
 	}
@@ -279,7 +287,9 @@ func (s *threadSearch) findNamedThreads(c *call, limit int) ([]*graphdv1.Thread,
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 	all, err := c.readThreads(ids)
 	if err != nil {

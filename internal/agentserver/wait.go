@@ -71,6 +71,9 @@ func (p *plan) waitAsStream(c *call) error {
 			return c.showValues(p.thread)
 		}
 		if err != nil {
+			if last == nil {
+				p.dropThread(c)
+			}
 			return refuseAssistant(err)
 		}
 		if opened := event.GetOpened().GetRun(); opened != nil {
@@ -104,7 +107,10 @@ func (c *call) showResult(of *graphdv1.Run, l *leg) error {
 	if l.Temporary {
 		_, _ = c.threads.DeleteThread(c.ctx, &graphdv1.DeleteThreadRequest{ThreadId: of.GetThreadId(), Force: true}) // else its ttl ends it
 	}
-	return c.writeText(http.StatusOK, result)
+	if err := c.writeText(http.StatusOK, result); err != nil {
+		return c.breakOff(err)
+	}
+	return nil
 }
 
 // showLife writes white space before the JSON of an answer, so that proxies keep the connection.

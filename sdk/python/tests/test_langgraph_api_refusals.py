@@ -71,6 +71,7 @@ def url(keys: Path, ann: str, viewer: str, tmp_path_factory: pytest.TempPathFact
         "--max-message",
         "2000000",
     ]
+    flags += ["--max-unread", "8000000"]
     flags += ["--max-langgraph-connections", "50", "--stall", "1s", "--graphs", str(folder), "--insecure"]
     with DevServer(flags=flags) as server:
         yield find_url(server)
@@ -187,12 +188,13 @@ async def test_wrong_run_requests(
         (b"[]", 422),
         (b"\xff\xfe", 422),
         (b'"x"', 422),
+        (b'{"assistant_id":"count","input":{"text":"\xff"}}', 422),
         (b'{"assistant_id":"count","input":{"n":' + b"[" * 200 + b"]" * 200 + b"}}", 422),
         (b'{"assistant_id":"count","input":' + b"[" * 900_000 + b"]" * 900_000 + b"}", 422),
         (b'{"assistant_id":"count","input":{"n":"' + b"x" * 1_500_000 + b'"}}', 413),
         (b'{"assistant_id":"count","input":{"n":"' + b"x" * 3_000_000 + b'"}}', 413),
     ],
-    ids=["cut", "list", "no UTF-8", "text", "deep", "very deep", "large value", "large body"],
+    ids=["cut", "list", "no UTF-8", "text", "no UTF-8 in a value", "deep", "very deep", "large value", "large body"],
 )
 async def test_wrong_bodies(http: httpx.AsyncClient, thread: str, content: bytes, status: int) -> None:
     check_refusal(await http.post(f"/threads/{thread}/runs", content=content), status)
@@ -211,6 +213,9 @@ async def test_wrong_bodies(http: httpx.AsyncClient, thread: str, content: bytes
         ("GET", "/threads/THREAD/runs?status=odd", None, 422),
         ("GET", "/threads/THREAD/state/000000000009-00000000", None, 404),
         ("GET", "/threads/THREAD/state?subgraphs=maybe", None, 422),
+        ("GET", "/threads/THREAD/state/%ff", None, 422),
+        ("GET", "/threads/THREAD/state?checkpoint_ns=%ff", None, 422),
+        ("POST", "/runs/cancel", {"thread_id": "THREAD", "run_ids": ["x"]}, 422),
         ("POST", "/threads/THREAD/state", {"values": [1]}, 400),
         ("POST", "/threads/THREAD/history", {"limit": 100_000}, 422),
         ("POST", "/threads/THREAD/history", {"before": [1]}, 422),
@@ -240,8 +245,28 @@ async def test_wrong_bodies(http: httpx.AsyncClient, thread: str, content: bytes
 async def test_wrong_requests(
     http: httpx.AsyncClient, thread: str, method: str, path: str, body: Any, status: int
 ) -> None:
-    content = None if body is None else json.dumps(body).encode()
+    content = None if body is None else json.dumps(body).replace("THREAD", thread).encode()
     check_refusal(await http.request(method, path.replace("THREAD", thread), content=content), status)
+
+
+@pytest.mark.parametrize("how", ["", "/wait", "/stream"])
+@pytest.mark.parametrize("disconnect", ["continue", "cancel"])
+async def test_runs_that_do_not_begin_leave_no_thread(http: httpx.AsyncClient, how: str, disconnect: str) -> None:
+    before = (await http.post("/threads/count", json={})).json()
+    for wrong in ({"input": "text"}, {"input": {}, "metadata": {"langgraph.x": 1}}, {"command": {"goto": "nowhere"}}):
+        body = {"assistant_id": "count", "on_completion": "keep", "on_disconnect": disconnect, **wrong}
+        assert (await http.post("/runs" + how, json=body)).status_code in (400, 422)
+    assert (await http.post("/threads/count", json={})).json() == before
+
+
+async def test_large_answers_are_bounded(http: httpx.AsyncClient, thread: str) -> None:
+    """Threads are named once, and what is put together holds a part of --max-unread."""
+    body = {"assistant_id": "count", "input": {"n": 0, "text": "x" * 900_000}}
+    assert (await http.post(f"/threads/{thread}/runs/wait", json=body)).status_code == 200
+    found = await http.post("/threads/search", json={"ids": [thread, thread.upper()] * 100, "limit": 1000})
+    assert [t["thread_id"] for t in found.json()] == [thread]
+    check_refusal(await http.post(f"/threads/{thread}/history", json={"limit": 1000}), 429)
+    assert len((await http.post(f"/threads/{thread}/history", json={"limit": 2})).json()) == 2
 
 
 async def test_a_thread_exists_once(http: httpx.AsyncClient, thread: str) -> None:
