@@ -11,7 +11,6 @@ import (
 type messageLog struct {
 	seen   map[string]bool            // ids of whole messages, and of those that were shown in pieces
 	pieces map[string]*pieceOfMessage // by id, what was shown of it
-	anonym map[string]string          // by task, the id of pieces that have none
 }
 
 // pieceOfMessage is a message as far as it was shown.
@@ -21,7 +20,7 @@ type pieceOfMessage struct {
 }
 
 func newMessageLog() *messageLog {
-	return &messageLog{seen: map[string]bool{}, pieces: map[string]*pieceOfMessage{}, anonym: map[string]string{}}
+	return &messageLog{seen: map[string]bool{}, pieces: map[string]*pieceOfMessage{}}
 }
 
 // messageHead is what tells a message from other objects.
@@ -164,7 +163,7 @@ func (t *translator) addMessage(event *graphdv1.Event, message json.RawMessage, 
 // addGrowing shows a message as far as it is known.
 func (t *translator) addGrowing(event *graphdv1.Event, message json.RawMessage, about metadata) {
 	head, ok := readMessage(message)
-	if !ok {
+	if !ok || head.ID == "" { // pieces without an id belong to no message
 		return
 	}
 	isPiece := event.GetMessage() != nil
@@ -177,6 +176,7 @@ func (t *translator) addGrowing(event *graphdv1.Event, message json.RawMessage, 
 		return
 	}
 	t.add("messages/complete", nil, []any{message})
+	delete(t.messages.pieces, head.ID)
 }
 
 // describeMessage returns what stands beside a message: where it comes from.

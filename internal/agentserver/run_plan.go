@@ -2,6 +2,7 @@ package agentserver
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -166,13 +167,20 @@ func (p *plan) planAnswer(c *call, graph string) error {
 		}
 		return nil
 	}
-	p.resume.Single = newResponse("", given, "")
-	if len(etags) == 1 {
-		for _, etag := range etags {
-			p.resume.Single.Etag = etag
-		}
+	p.resume.Single, err = newSingleResponse(given, etags)
+	return err
+}
+
+// newSingleResponse returns an answer that names no question. It fits only the one question that was
+// open before: its caller has not seen a question that opens meanwhile.
+func newSingleResponse(given json.RawMessage, etags map[string]string) (*graphdv1.InterruptResponse, error) {
+	switch len(etags) {
+	case 0:
+		return nil, newError(http.StatusConflict, "THREAD_NOT_INTERRUPTED", "the thread has no open question: read its state before answering").ofField("command.resume")
+	case 1:
+		return newResponse("", given, slices.Collect(maps.Values(etags))[0]), nil
 	}
-	return nil
+	return newResponse("", given, closedQuestion), nil // graphd refuses it and says which questions are open
 }
 
 // checkGraph refuses an assistant of another graph than that of the thread.
