@@ -57,7 +57,7 @@ func listHistory(c *call) error {
 	var tooLarge error
 	err = c.visitCheckpoints(id, asked, limit, func(s *graphdv1.StateSnapshot) bool {
 		if isPast && matchesMetadata(id, s, asked.Metadata) {
-			tooLarge = c.gather(proto.Size(s))
+			tooLarge = c.holdGathered(proto.Size(s))
 			list = append(list, newState(id, s))
 		}
 		isPast = isPast || s.GetCheckpoint().GetCheckpointId() == asked.Before.id

@@ -10,8 +10,8 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// locate sets the headers that say where a run is found: the run, and what shows its end.
-func (c *call) locate(thread, run, how string) {
+// setLocation sets the headers that say where a run is found: the run, and what shows its end.
+func (c *call) setLocation(thread, run, how string) {
 	path := "/threads/" + thread + "/runs/" + run
 	c.w.Header().Set("Content-Location", path)
 	c.w.Header().Set("Location", path+"/"+how)
@@ -34,7 +34,7 @@ func createRun(c *call) error {
 		return err
 	}
 	l := p.settleLeg(begun)
-	c.locate(p.thread, l.ID, "join")
+	c.setLocation(p.thread, l.ID, "join")
 	return c.writeJSON(http.StatusOK, newRun(begun, l))
 }
 

@@ -46,7 +46,7 @@ func streamRun(c *call) error {
 	}
 	of := first.GetOpened().GetRun()
 	l := p.settleLeg(of)
-	c.locate(p.thread, l.ID, "stream")
+	c.setLocation(p.thread, l.ID, "stream")
 	s := newRunStream(c, of, l, p.leg)
 	s.out.showIDs = p.leg.Resumable
 	s.out.begin()
@@ -127,7 +127,7 @@ func joinStream(c *call) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	c.ctx = ctx
-	c.locate(of.GetThreadId(), l.ID, "stream")
+	c.setLocation(of.GetThreadId(), l.ID, "stream")
 	s := newRunStream(c, of, l, shown)
 	return s.join(c.r.Header.Get("Last-Event-ID"))
 }

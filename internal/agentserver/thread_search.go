@@ -238,7 +238,7 @@ func (s *threadSearch) findThreads(c *call, limit int) ([]*graphdv1.Thread, erro
 	if s.Offset == 0 {
 		var tooLarge error
 		err := s.visitThreads(c, graphdv1.ThreadView_THREAD_VIEW_FULL, min(limit, searchedPage), func(t *graphdv1.Thread) bool {
-			tooLarge = c.gather(proto.Size(t))
+			tooLarge = c.holdGathered(proto.Size(t))
 			found = append(found, t)
 			return tooLarge == nil && len(found) < limit
 		})
@@ -267,7 +267,7 @@ func (c *call) readThreads(ids []string) (found []*graphdv1.Thread, err error) {
 		case err != nil:
 			return nil, err
 		default:
-			if err := c.gather(proto.Size(t)); err != nil {
+			if err := c.holdGathered(proto.Size(t)); err != nil {
 				return nil, err
 			}
 			found = append(found, t)

@@ -35,7 +35,7 @@ func waitForRun(c *call) error {
 		return err
 	}
 	l := p.settleLeg(begun)
-	c.locate(p.thread, l.ID, "join")
+	c.setLocation(p.thread, l.ID, "join")
 	c.hasEffect = true
 	return c.showResult(begun, l)
 }
@@ -50,7 +50,7 @@ func joinRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.locate(of.GetThreadId(), l.ID, "join")
+	c.setLocation(of.GetThreadId(), l.ID, "join")
 	defer c.cancelIfLeft(cancels, of)
 	return c.showResult(of, l)
 }
@@ -84,7 +84,7 @@ func (p *plan) waitAsStream(c *call) error {
 		}
 	}
 	l := p.settleLeg(last)
-	c.locate(p.thread, l.ID, "join")
+	c.setLocation(p.thread, l.ID, "join")
 	return c.showResult(last, l)
 }
 
