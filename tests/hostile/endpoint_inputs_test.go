@@ -357,18 +357,11 @@ func manyNodes(n int) []*graphdv1.ServedNode {
 	})
 }
 
-// emptyTargets is a result of many empty parts, two bytes each.
+// emptyTargets is a result of many empty parts.
 func emptyTargets() []byte {
-	m := &graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Result{Result: &graphdv1.TaskResult{
-		Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{GotoTargets: makeItems(4_000_000, func(int) *graphdv1.Goto {
-			return emptyTarget
-		})}},
-	}}}
-	text, _ := proto.Marshal(m)
-	return text
+	targets := repeatPart(&graphdv1.TaskCompleted{GotoTargets: []*graphdv1.Goto{{}}})
+	return wrapPart(&graphdv1.TaskUpdate{}, "result", wrapPart(&graphdv1.TaskResult{}, "completed", targets))
 }
-
-var emptyTarget = &graphdv1.Goto{}
 
 // endpointInputs are the inputs with hostile endpoints: those of a kind at the same time.
 func endpointInputs() []input {

@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +41,7 @@ const (
 type server struct {
 	cmd       *exec.Cmd
 	address   string
+	metrics   string // the address of its metrics and profiles
 	exited    chan struct{}
 	logTail   *lastLines
 	peakBytes atomic.Int64 // most bytes of its own that it had
@@ -71,15 +74,17 @@ func startServer(t *testing.T, flags ...string) *server {
 	s.cmd = exec.Command(built.Graphd(t), append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:" + filepath.Join(t.TempDir(), "g.db"), "--log-format", "json", "--log-level", "info",
 		"--heartbeat", "1s", // so that each stream that is taken in says something
+		"--metrics", "127.0.0.1:0", "--profiles",
 	}, flags...)...)
 	s.cmd.Env = append(os.Environ(), goMemLimitEnv)
 	errs, err := s.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
-	address := make(chan string, 1)
-	go s.readLog(bufio.NewReader(errs), address)
+	addresses := make(chan []string, 1)
+	go s.readLog(bufio.NewReader(errs), addresses)
 	select {
-	case s.address = <-address:
+	case found := <-addresses:
+		s.address, s.metrics = found[1], found[2]
 	case <-s.exited:
 		t.Fatal(s.logTail)
 	}
@@ -92,13 +97,13 @@ func startServer(t *testing.T, flags ...string) *server {
 }
 
 // readLog takes in the log until the process ends.
-func (s *server) readLog(from *bufio.Reader, address chan<- string) {
+func (s *server) readLog(from *bufio.Reader, addresses chan<- []string) {
 	defer close(s.exited)
-	serving := regexp.MustCompile(`"serving","address":"([^"]+)"`)
+	serving := regexp.MustCompile(`"serving","address":"([^"]+)".*"metrics":"([^"]+)"`)
 	for {
 		line, err := from.ReadString('\n')
 		if found := serving.FindStringSubmatch(line); found != nil {
-			address <- found[1]
+			addresses <- found
 		}
 		if !strings.Contains(line, `"finished call"`) {
 			s.logTail.addLine(strings.TrimSpace(line))
@@ -158,6 +163,30 @@ func (s *server) ownBytes() int64 {
 		}
 	}
 	return kib << 10
+}
+
+// collectHeap makes the process collect its garbage, and returns how many bytes it
+// then uses. That memory of the kernel follows is for the collector to see to, as slowly
+// as it likes.
+func (s *server) collectHeap(ctx context.Context) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metrics+"/debug/pprof/heap?gc=1&debug=1", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`# HeapAlloc = (\d+)`).FindSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("%s: no heap in %.100q", response.Status, text)
+	}
+	return strconv.ParseInt(string(found[1]), 10, 64)
 }
 
 func (s *server) isAlive() bool {

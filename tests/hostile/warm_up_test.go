@@ -1,7 +1,6 @@
 package hostile_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -51,15 +50,4 @@ func (a *attack) runHonestly(t *testing.T, name string) {
 			return
 		}
 	}
-}
-
-// settledBytes is how little memory of its own a server has while the honest client
-// runs some more: what honest work left behind has been given back by then.
-func (s *server) settledBytes(ctx context.Context, b *honestClient) int64 {
-	least := s.ownBytes()
-	for range 15 {
-		b.waitForRuns(ctx, 10)
-		least = min(least, s.ownBytes())
-	}
-	return least
 }
