@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"slices"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec/packed"
 )
@@ -9,7 +11,7 @@ import (
 // once: an event without a time, run, namespace or step has that of the event
 // before it.
 func PackEvents(b []byte, list []checkpoint.Event) []byte {
-	w := packed.NewWriter(b)
+	w := packed.NewWriter(slices.Grow(b, countLargeBytes(list)))
 	if len(list) > 0 {
 		w.WriteUint(fSeq, list[0].Seq)
 	}
@@ -23,6 +25,28 @@ func PackEvents(b []byte, list []checkpoint.Event) []byte {
 	}
 	w.CloseArray()
 	return w.Bytes()
+}
+
+// Records with more bytes of values than this get their memory at once; what else an
+// event has takes some tens of bytes.
+const (
+	largeValueBytes = 4 << 10
+	eventRestBytes  = 256
+)
+
+// countLargeBytes is how many bytes a record of events with large values will have, and 0
+// for others: a record that grows as it is written copies itself again and again.
+func countLargeBytes(list []checkpoint.Event) (n int) {
+	for i := range list {
+		n += len(list[i].Value)
+		for j := range list[i].Interrupts {
+			n += len(list[i].Interrupts[j].Value)
+		}
+	}
+	if n <= largeValueBytes {
+		return 0
+	}
+	return n + len(list)*eventRestBytes
 }
 
 // PackEvent appends the record of a single event to b. The record can be read
