@@ -260,7 +260,9 @@ lint: go-lint mod-lint python-lint page-lint ts-lint $(BUF) ## Check the Go code
 	$(BUF) format --diff --exit-code proto
 	$(BUF) lint
 
+# The linter asks for compiled packages: with the flags of the tests they are there already.
 .PHONY: go-lint
+go-lint: export GOFLAGS := $(strip $(GOFLAGS) $(RACE))
 go-lint: $(LINT) ## Check the Go code
 	$(LINT) run $(PKG)
 	cd bench && '$(CURDIR)/$(LINT)' run ./...

@@ -70,7 +70,8 @@ func checkText(r *http.Request, body []byte) error {
 	return nil
 }
 
-// holdGathered counts a part of an answer that is put together from several calls, until it is written.
+// holdGathered counts a part of an answer that is put together from several calls, until it
+// is written.
 func (c *call) holdGathered(size int) error {
 	release, err := c.server.opts.Door.HoldUnread(size)
 	if err != nil {

@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -55,7 +56,13 @@ func (a *attack) sendBytes(ctx context.Context, method string, message []byte) {
 // encodedMessages takes messages that are bytes already, and drops what is answered.
 type encodedMessages struct{}
 
-func (encodedMessages) Marshal(m any) ([]byte, error) { return m.([]byte), nil }
+func (encodedMessages) Marshal(m any) ([]byte, error) {
+	message, ok := m.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("a %T, want bytes", m)
+	}
+	return message, nil
+}
 
 func (encodedMessages) Unmarshal([]byte, any) error { return nil }
 

@@ -11,7 +11,7 @@ import (
 // once: an event without a time, run, namespace or step has that of the event
 // before it.
 func PackEvents(b []byte, list []checkpoint.Event) []byte {
-	w := packed.NewWriter(slices.Grow(b, countLargeBytes(list)))
+	w := packed.NewWriter(slices.Grow(b, CountLargeBytes(list)))
 	if len(list) > 0 {
 		w.WriteUint(fSeq, list[0].Seq)
 	}
@@ -34,9 +34,9 @@ const (
 	eventRestBytes  = 256
 )
 
-// countLargeBytes is how many bytes a record of events with large values will have, and 0
+// CountLargeBytes is how many bytes a record of events with large values will have, and 0
 // for others: a record that grows as it is written copies itself again and again.
-func countLargeBytes(list []checkpoint.Event) (n int) {
+func CountLargeBytes(list []checkpoint.Event) (n int) {
 	for i := range list {
 		n += len(list[i].Value)
 		for j := range list[i].Interrupts {

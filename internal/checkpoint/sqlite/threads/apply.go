@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/tags"
@@ -68,6 +69,11 @@ func (w *Writer) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Re
 	if err := c.Validate(); err != nil {
 		return checkpoint.Receipt{}, err
 	}
+	release, err := w.changes.ReserveMemory(ctx, codec.CountLargeBytes(c.Events))
+	if err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	defer release()
 	d := encodeChange(w.box, c)
 	if err := d.checkSize(w.limits); err != nil {
 		return checkpoint.Receipt{}, err

@@ -53,6 +53,7 @@ type Writer struct {
 	begin, commit, rollback *sql.Stmt
 
 	queue          *queue
+	records        recordMemory
 	limits         limits
 	timers         sync.Pool // of callers that wait
 	space          space
@@ -74,7 +75,7 @@ func New(life context.Context, db *sql.DB, opts Options) (*Writer, error) {
 	}
 	w := &Writer{
 		life: life, db: db, conn: conn, file: opts.File, path: opts.Path, warn: opts.Warn,
-		queue: newQueue(), limits: limits{opts.TurnTimeout, opts.CommitTimeout}, finished: make(chan struct{}),
+		queue: newQueue(), records: newRecordMemory(), limits: limits{opts.TurnTimeout, opts.CommitTimeout}, finished: make(chan struct{}),
 		space: space{reserve: opts.Reserve}, rolledBack: func() {},
 	}
 	p := w.NewPreparer()
