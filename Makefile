@@ -221,7 +221,7 @@ bench-full: $(VENV)/ok bench-build bench-peers ## The same for longer, with 100,
 
 .PHONY: bench-smoke
 bench-smoke: $(VENV)/ok bench-build ## Try whether the benchmark works: one short round; fails on broken, never on slow
-	cd bench && go test -timeout=$(GOTIMEOUT) ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
+	cd bench && go test $(RACE) -vet=off -timeout=$(GOTIMEOUT) ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
 	cd bench && '$(INBOX)' --chromium '$(CHROMIUM)' --size smoke
 	cd bench && '$(BUILDS)' --before ../bin/graphd --now ../bin/graphd --rounds 1 --for 100ms
 
@@ -242,9 +242,9 @@ bench-peers: ## Install what graphd is measured beside into .cache/peers (see be
 
 .PHONY: bench-build
 bench-build: build
-	go build -C bench -o '$(BENCHMARK)' .
-	go build -C bench -o '$(INBOX)' ./inbox
-	go build -C bench -o '$(BUILDS)' ./builds
+	CGO_ENABLED=0 go build -C bench -trimpath -o '$(BENCHMARK)' .
+	CGO_ENABLED=0 go build -C bench -trimpath -o '$(INBOX)' ./inbox
+	CGO_ENABLED=0 go build -C bench -trimpath -o '$(BUILDS)' ./builds
 
 .PHONY: go-bench
 go-bench: ## Run the Go benchmarks (BENCH=regexp narrows)
@@ -261,16 +261,12 @@ lint: go-lint mod-lint python-lint page-lint ts-lint $(BUF) ## Check the Go code
 	$(BUF) lint
 
 # The linter asks for compiled packages: with the flags of the tests they are there already.
+RUN_LINT    := GOFLAGS='$(strip $(GOFLAGS) $(RACE))' '$(CURDIR)/$(LINT)' run
+
 .PHONY: go-lint
-go-lint: export GOFLAGS := $(strip $(GOFLAGS) $(RACE))
 go-lint: $(LINT) ## Check the Go code
-	$(LINT) run $(PKG)
-	cd bench && '$(CURDIR)/$(LINT)' run ./...
-	cd bench/peer/embedded && '$(CURDIR)/$(LINT)' run ./...
-	cd examples/notify-mail && '$(CURDIR)/$(LINT)' run ./...
-	cd examples/notify-chat && '$(CURDIR)/$(LINT)' run ./...
-	cd examples/handler-go && '$(CURDIR)/$(LINT)' run ./...
-	cd examples/worker-go && '$(CURDIR)/$(LINT)' run ./...
+	$(RUN_LINT) $(PKG)
+	for module in bench bench/peer/embedded examples/notify-mail examples/notify-chat examples/handler-go examples/worker-go; do (cd "$$module" && $(RUN_LINT) ./...) || exit; done
 
 .PHONY: mod-lint
 mod-lint: ## Fail if go mod tidy would change a go.mod or go.sum
@@ -351,7 +347,7 @@ ts-generate: $(BUF) $(TS_MODULES) ## Generate the messages of the TypeScript SDK
 	cd $(TS) && '$(CURDIR)/$(BUF)' generate
 
 .PHONY: generate-check
-generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) $(TS_MODULES) ## Fail if gen/, the generated code of the SDKs, page/dist or the drawings of docs/ are not what their sources make
+generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) $(TS_MODULES) build ## Fail if gen/, the generated code of the SDKs, page/dist or the drawings of docs/ are not what their sources make
 	@rm -rf .cache/generated && mkdir -p .cache/generated
 	$(BUF) generate --output .cache/generated
 	diff -r gen .cache/generated/gen
@@ -361,7 +357,7 @@ generate-check: $(BUF) $(GENERATOR)/ok $(PAGE) $(TS_MODULES) ## Fail if gen/, th
 	diff -r $(TS)/src/_gen .cache/generated/typescript/src/_gen
 	cd page && node build.mjs '$(CURDIR)/.cache/generated/page'
 	diff -r page/dist .cache/generated/page
-	go run ./cmd/graphd graph draw examples/refund-review/graph.yaml --file .cache/generated/refund-review.svg
+	bin/graphd graph draw examples/refund-review/graph.yaml --file .cache/generated/refund-review.svg
 	diff docs/pictures/refund-review.svg .cache/generated/refund-review.svg
 	@rm -rf .cache/generated
 
