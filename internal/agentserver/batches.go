@@ -2,6 +2,7 @@ package agentserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -70,8 +71,10 @@ func cancelRuns(c *call) error {
 		}
 	}
 	var chosen []*graphdv1.Run
+	unknown := given.Runs
 	if err := c.visitLegs(thread, runsPage, func(of *graphdv1.Run, l *leg) bool {
 		isNamed := len(given.Runs) == 0 || slices.Contains(given.Runs, l.ID)
+		unknown = slices.DeleteFunc(slices.Clone(unknown), func(id string) bool { return id == l.ID })
 		status := l.status(of)
 		isActive := status == statusPending || status == statusRunning
 		if isNamed && isActive && (given.Status == "" || given.Status == "all" || given.Status == status) {
@@ -81,12 +84,28 @@ func cancelRuns(c *call) error {
 	}); err != nil {
 		return err
 	}
+	if len(unknown) > 0 {
+		return newError(http.StatusNotFound, "RUN_NOT_FOUND", fmt.Sprintf("the thread %s has no run %s: no run was cancelled", thread, unknown[0])).ofField("run_ids")
+	}
 	for _, of := range chosen { // the newest first: none begins because another one ends
-		if _, err := c.graphs.CancelRun(c.ctx, &graphdv1.CancelRunRequest{ThreadId: thread, RunId: of.GetRunId(), Action: action}); err != nil {
+		if err := cancelActive(c, of, action); err != nil {
 			return err
 		}
 	}
 	return c.writeNothing()
+}
+
+// cancelActive cancels a run, unless it has ended by itself meanwhile.
+func cancelActive(c *call, of *graphdv1.Run, action graphdv1.CancelRunRequest_Action) error {
+	_, err := c.graphs.CancelRun(c.ctx, &graphdv1.CancelRunRequest{ThreadId: of.GetThreadId(), RunId: of.GetRunId(), Action: action})
+	if err == nil {
+		return nil
+	}
+	now, readErr := c.graphs.GetRun(c.ctx, &graphdv1.GetRunRequest{ThreadId: of.GetThreadId(), RunId: of.GetRunId()})
+	if readErr == nil && isStopped(now.GetState()) {
+		return nil
+	}
+	return err
 }
 
 // threadPruning asks for threads to be deleted, or for their histories to end.

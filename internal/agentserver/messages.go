@@ -11,11 +11,32 @@ import (
 type messageLog struct {
 	seen   map[string]bool            // ids of whole messages, and of those that were shown in pieces
 	pieces map[string]*pieceOfMessage // by id, what was shown of it
+	size   int                        // bytes of all that
+}
+
+// seenBytes is what an id holds besides its text.
+const seenBytes = 64
+
+// markShown notes that a message was shown.
+func (m *messageLog) markShown(id string) {
+	if id != "" && !m.seen[id] { // a message without an id is no other message's repetition
+		m.seen[id] = true
+		m.size += len(id) + seenBytes
+	}
+}
+
+// forgetPieces forgets the pieces of a message.
+func (m *messageLog) forgetPieces(id string) {
+	if known := m.pieces[id]; known != nil {
+		m.size -= known.size
+		delete(m.pieces, id)
+	}
 }
 
 // pieceOfMessage is a message as far as it was shown.
 type pieceOfMessage struct {
 	task   string
+	size   int
 	fields map[string]json.RawMessage
 }
 
@@ -67,7 +88,7 @@ func visitMessages(values json.RawMessage, visit func(message json.RawMessage, h
 
 // markSeen notes the messages of a state: they are no news.
 func (m *messageLog) markSeen(values json.RawMessage) {
-	visitMessages(values, func(_ json.RawMessage, head messageHead) { m.seen[head.ID] = true })
+	visitMessages(values, func(_ json.RawMessage, head messageHead) { m.markShown(head.ID) })
 }
 
 // findNew returns the messages of an update that were not shown.
@@ -76,9 +97,8 @@ func (m *messageLog) findNew(values json.RawMessage) (list []json.RawMessage) {
 		if head.ID == "" || !m.seen[head.ID] {
 			list = append(list, message)
 		}
-		m.seen[head.ID] = true
+		m.markShown(head.ID)
 	})
-	delete(m.seen, "") // a message without an id is no other message's repetition
 	return list
 }
 
@@ -86,7 +106,7 @@ func (m *messageLog) findNew(values json.RawMessage) (list []json.RawMessage) {
 func (m *messageLog) forgetTask(task string) {
 	for id, piece := range m.pieces {
 		if piece.task == task {
-			delete(m.pieces, id)
+			m.forgetPieces(id)
 		}
 	}
 }
@@ -98,10 +118,12 @@ func (m *messageLog) addPiece(task string, head messageHead, piece json.RawMessa
 		return nil, false
 	}
 	known := m.pieces[head.ID]
+	m.size += len(piece)
 	if known == nil {
-		m.pieces[head.ID] = &pieceOfMessage{task: task, fields: fields}
+		m.pieces[head.ID] = &pieceOfMessage{task: task, size: len(piece), fields: fields}
 		return fields, true
 	}
+	known.size += len(piece)
 	for key, value := range fields {
 		known.fields[key] = joinPieces(key, known.fields[key], value)
 	}
@@ -137,8 +159,8 @@ func (t *translator) showMessage(event *graphdv1.Event, delta *graphdv1.MessageD
 	if isObject(value) && json.Unmarshal(value, &wrapped) == nil && wrapped.Message != nil && wrapped.Metadata != nil {
 		value = wrapped.Message
 	}
-	if head, ok := readMessage(value); ok && head.ID != "" {
-		t.messages.seen[head.ID] = true
+	if head, ok := readMessage(value); ok {
+		t.messages.markShown(head.ID)
 	}
 	t.addMessage(event, value, wrapped.Metadata)
 }
@@ -176,7 +198,7 @@ func (t *translator) addGrowing(event *graphdv1.Event, message json.RawMessage, 
 		return
 	}
 	t.add("messages/complete", nil, []any{message})
-	delete(t.messages.pieces, head.ID)
+	t.messages.forgetPieces(head.ID)
 }
 
 // describeMessage returns what stands beside a message: where it comes from.

@@ -1,6 +1,7 @@
 package agentserver
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 )
@@ -11,6 +12,19 @@ const (
 	exposedHeaders = "Content-Location, Location, X-Pagination-Total, X-Pagination-Next, X-Request-Id, Retry-After"
 	preflightAge   = "600"
 )
+
+// admitHost refuses a request to a name that is not one of the server: the name of an attacker's site
+// may lead here, and its page is of one origin with the server then. It reports whether the request is
+// to be served.
+func (s *Server) admitHost(w http.ResponseWriter, r *http.Request) bool {
+	if s.opts.Hosts == nil || s.opts.Hosts.IsOwnHost(r.Host) || slices.Contains(s.opts.Origins, "*") {
+		return true
+	}
+	c := &call{server: s, w: w, r: r}
+	c.writeError(newError(http.StatusForbidden, "ORIGIN_REFUSED",
+		fmt.Sprintf("the server has no name %.100q: an operator can give it with --langgraph-host", r.Host)).ofField("Host"))
+	return false
+}
 
 // admitOrigin lets pages of the listed sites read the answer, and refuses pages of others: a browser
 // would send what they want to a server that knows no callers. It reports whether the request is to

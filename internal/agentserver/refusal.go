@@ -64,10 +64,15 @@ func toAPIError(err error) *apiError {
 		switch d := detail.(type) {
 		case *errdetails.ErrorInfo:
 			shown.Reason, shown.Field = d.GetReason(), d.GetMetadata()["field"]
+		case *errdetails.BadRequest:
+			if bad := d.GetFieldViolations(); shown.Field == "" && len(bad) > 0 {
+				shown.Field = bad[0].GetField()
+			}
 		case *errdetails.RetryInfo:
 			shown.retryAfter = strconv.Itoa(max(1, int(d.GetRetryDelay().AsDuration().Seconds())))
 		}
 	}
+	shown.showFieldNames()
 	if special, ok := statusesOfReasons()[shown.Reason]; ok {
 		shown.status = special
 	}

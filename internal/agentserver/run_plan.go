@@ -191,8 +191,9 @@ func checkGraph(of *graphdv1.Thread, graph string) error {
 	return invalidField("assistant_id", "is of the graph %.100q, and the thread is of %.100q: a thread stays with its graph", graph, of.GetGraph())
 }
 
-// closedQuestion is an etag that no question has: an answer to a question that is not open is refused,
-// also when it is the one that the question has.
+// closedQuestion is an etag that no question has: an answer to a question that was not open before is
+// refused if the question has opened meanwhile. One that was answered before refuses another answer;
+// the same answer counts as given, and is refused where the call answers nothing else.
 const closedQuestion = "closed"
 
 func etagOf(etags map[string]string, id string) string {

@@ -116,8 +116,21 @@ func (c *call) readRunRequest() (*runRequest, error) {
 	if len(r.StreamMode) == 0 {
 		r.StreamMode = textOrList{"values"}
 	}
-	err := r.validate()
-	return r, err
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
+	r.StreamMode = removeRepeats(r.StreamMode)
+	return r, nil
+}
+
+// removeRepeats returns each of some words once, in their order.
+func removeRepeats(words []string) (once []string) {
+	for _, word := range words {
+		if !slices.Contains(once, word) {
+			once = append(once, word)
+		}
+	}
+	return once
 }
 
 func (r *runRequest) validate() error {

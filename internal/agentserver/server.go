@@ -9,12 +9,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/web"
 )
 
-// Options make a Server. All fields but Origins must be set.
+// Options make a Server. All fields but Origins and Hosts must be set.
 type Options struct {
 	// Door makes the calls.
 	Door *web.Door
 	// Origins are the sites whose pages may call; "*" stands for all.
 	Origins []string
+	// Hosts knows the names of the server; nil = it may have any.
+	Hosts *web.Guard
 	// Version is that of the program.
 	Version string
 	// StallTimeout is how long a client may take no event of a stream.
@@ -42,7 +44,7 @@ func New(o Options) *Server {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if s.admitOrigin(w, r) {
+	if s.admitHost(w, r) && s.admitOrigin(w, r) {
 		s.mux.ServeHTTP(w, r)
 	}
 }

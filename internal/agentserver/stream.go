@@ -144,8 +144,8 @@ func (c *call) chooseModes(l *leg) (*leg, error) {
 	if len(modes) == 0 {
 		return &shown, nil
 	}
-	shown.Modes = modes
-	return &shown, (&runRequest{Assistant: "given", StreamMode: modes}).validate()
+	shown.Modes = removeRepeats(modes)
+	return &shown, (&runRequest{Assistant: "given", StreamMode: shown.Modes}).validate()
 }
 
 // runStream shows a leg of a run.

@@ -63,6 +63,7 @@ func (s *threadSearch) checkOrder(filter string) error {
 const (
 	largestOffset = 100_000
 	searchedPage  = 500
+	mostSearched  = 100_000 // threads that one request looks at
 )
 
 // listedThread is what a thread in a list shows, if not all is asked for.
@@ -163,11 +164,16 @@ func (s *threadSearch) visitThreads(c *call, view graphdv1.ThreadView, size int,
 	if err := s.checkOrder(filter); err != nil {
 		return err
 	}
-	for token := ""; ; {
+	for token, lookedAt := "", 0; ; {
+		if lookedAt >= mostSearched+searchedPage {
+			return newError(http.StatusUnprocessableEntity, "SEARCH_TOO_BROAD", fmt.Sprintf(
+				"the search has looked at %d threads: name a graph_id, a status, or texts and numbers of metadata that fewer threads have", lookedAt)).ofField("metadata")
+		}
 		page, err := c.threads.ListThreads(c.ctx, &graphdv1.ListThreadsRequest{PageSize: int32(size), PageToken: token, Filter: filter, View: view})
 		if err != nil {
 			return err
 		}
+		lookedAt += len(page.GetThreads())
 		for _, t := range page.GetThreads() {
 			if matchesSearch(t, rest) && !visit(t) {
 				return nil

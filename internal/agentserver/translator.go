@@ -27,6 +27,7 @@ type translator struct {
 	raised   []*graphdv1.Interrupt // questions of this leg
 	triggers map[string][]string   // by task
 	messages *messageLog
+	held     int  // bytes of messages that are counted
 	isPaused bool // the run has stopped at questions; the end of the stream says at which
 	isOver   bool
 }
@@ -64,7 +65,21 @@ func (t *translator) translate(event *graphdv1.Event) (list []outgoing, isOver b
 	case *graphdv1.Event_Checkpoint:
 		t.showCheckpoint(event, kind.Checkpoint)
 	}
+	t.holdMessages()
 	return t.list, t.isOver, t.err
+}
+
+// heldStep is how many bytes of messages are counted at once.
+const heldStep = 16 << 10
+
+// holdMessages counts what is kept of messages with what clients have not read. Where that is too much
+// the stream ends, and the client joins again.
+func (t *translator) holdMessages() {
+	for t.err == nil && t.held < t.messages.size {
+		if t.err = t.call.holdGathered(heldStep); t.err == nil {
+			t.held += heldStep
+		}
+	}
 }
 
 // taskEvent is the name of custom events by which the SDKs tell of tasks that the code of a node

@@ -100,6 +100,8 @@ func TestMessagesGrow(t *testing.T) {
 	}
 	add(`{"id":"m","type":"AIMessageChunk","content":"Hel"}`)
 	require.JSONEq(t, `{"id":"m","type":"AIMessageChunk","content":"Hello"}`, add(`{"id":"m","type":"AIMessageChunk","content":"lo"}`))
+	require.Positive(t, log.size)
 	log.forgetTask("task")
+	require.Zero(t, log.size)
 	require.JSONEq(t, `{"id":"m","type":"AIMessageChunk","content":"again"}`, add(`{"id":"m","type":"AIMessageChunk","content":"again"}`))
 }

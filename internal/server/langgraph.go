@@ -35,20 +35,26 @@ func (o *Options) openLangGraph(version string, log *zap.Logger) (*langGraphServ
 		return l, err
 	}
 	l.limitConnections(o.MaxLangGraphConnections)
-	l.buildServer(o, version, log)
+	if err := l.buildServer(o, version, log); err != nil {
+		return l, err
+	}
 	secure, err := o.readHTTPTLS(log, o.TLSClientCA, "h2", "http/1.1")
 	l.encrypt(secure)
 	return l, err
 }
 
 // buildServer makes the HTTP server.
-func (l *langGraphServer) buildServer(o *Options, version string, log *zap.Logger) {
+func (l *langGraphServer) buildServer(o *Options, version string, log *zap.Logger) error {
+	guard, err := o.newLangGraphGuard(l.listener.Addr())
+	if err != nil {
+		return err
+	}
 	door := web.NewDoor(web.DoorOptions{
 		Listener: l.calls, MaxMessageBytes: o.MaxMessage, MaxIncoming: o.MaxIncoming, MaxUnread: o.MaxUnread,
 		Callers: web.CallerParts{UserHeader: o.TrustHeader, GroupsHeader: o.TrustGroupsHeader},
 	})
 	api := agentserver.New(agentserver.Options{
-		Door: door, Origins: o.LangGraphOrigins, Version: version, StallTimeout: o.Stall,
+		Door: door, Origins: o.LangGraphOrigins, Hosts: guard, Version: version, StallTimeout: o.Stall,
 		OnPanic: contain.LogPanic(log, "a request of a client of LangGraph Server panicked"),
 	})
 	l.setServer(&http.Server{
@@ -57,6 +63,7 @@ func (l *langGraphServer) buildServer(o *Options, version string, log *zap.Logge
 		WriteTimeout: o.Stall, IdleTimeout: httpIdleTimeout, MaxHeaderBytes: maxHTTPHeader,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxHTTPStreams, WriteByteTimeout: o.Stall, SendPingTimeout: httpIdleTimeout},
 	})
+	return nil
 }
 
 // serveLangGraph serves clients of LangGraph Server in the background.

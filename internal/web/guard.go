@@ -44,7 +44,7 @@ const reasonForbidden = "ORIGIN_REFUSED"
 // call.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.isOwnHost(r.Host) {
+		if !g.IsOwnHost(r.Host) {
 			// The name of an attacker's site may lead to this server, and its page is of one origin with it then.
 			writeError(w, newError(codes.PermissionDenied, reasonForbidden,
 				fmt.Sprintf("the server has no name %.100q: an operator can give it with --http-host", r.Host), map[string]string{"field": "Host"}))
@@ -99,9 +99,9 @@ func allowOrigin(to http.Header, origin string) {
 	to.Set("Access-Control-Max-Age", "7200")
 }
 
-// isOwnHost reports whether the Host of a request is one of this server: a page can't have made its
+// IsOwnHost reports whether the Host of a request is one of this server: a page can't have made its
 // own name lead here.
-func (g *Guard) isOwnHost(host string) bool {
+func (g *Guard) IsOwnHost(host string) bool {
 	if g.hosts == nil {
 		return true
 	}

@@ -19,6 +19,7 @@ from tests.langgraph_api.server import find_url
 from tests.test_known_callers import make_key
 
 ORIGIN = "http://localhost:3000"
+NAME = "graphd.example"
 NOWHERE = str(uuid.uuid4())
 COUNT = """
 graph: count
@@ -66,6 +67,8 @@ def url(keys: Path, ann: str, viewer: str, tmp_path_factory: pytest.TempPathFact
         "127.0.0.1:0",
         "--langgraph-origin",
         ORIGIN,
+        "--langgraph-host",
+        NAME,
         "--api-keys",
         str(keys),
         "--max-message",
@@ -150,7 +153,8 @@ async def test_endpoints_that_are_not_served(http: httpx.AsyncClient, method: st
         ({"assistant_id": "nothing"}, "assistant_id"),
         ({"assistant_id": NOWHERE}, "assistant_id"),
         ({"assistant_id": "x" * 100_000}, None),
-        ({"assistant_id": "\x00\n"}, None),
+        ({"assistant_id": "\x00\n"}, "assistant_id"),
+        ({"assistant_id": "count", "input": {}, "checkpoint_id": "x" * 1000}, "checkpoint"),
         ({"assistant_id": "count", "stream_mode": "all"}, "stream_mode"),
         ({"assistant_id": "count", "stream_mode": [1]}, "stream_mode"),
         ({"assistant_id": "count", "multitask_strategy": "hope"}, "multitask_strategy"),
@@ -166,10 +170,10 @@ async def test_endpoints_that_are_not_served(http: httpx.AsyncClient, method: st
         ({"assistant_id": "count", "command": 1}, "command"),
         ({"assistant_id": "count", "config": {"recursion_limit": -1}}, "config.recursion_limit"),
         ({"assistant_id": "count", "input": {}, "metadata": {"langgraph.run.0": "x"}}, "metadata"),
-        ({"assistant_id": "count", "input": {}, "metadata": {"x": "y" * 5000}}, None),
-        ({"assistant_id": "count", "input": {}, "metadata": {str(n): n for n in range(100)}}, None),
-        ({"assistant_id": "count", "input": "text"}, None),
-        ({"assistant_id": "count", "input": [1]}, None),
+        ({"assistant_id": "count", "input": {}, "metadata": {"x": "y" * 5000}}, "metadata"),
+        ({"assistant_id": "count", "input": {}, "metadata": {str(n): n for n in range(100)}}, "metadata"),
+        ({"assistant_id": "count", "input": "text"}, "input"),
+        ({"assistant_id": "count", "input": [1]}, "input"),
     ],
 )
 async def test_wrong_run_requests(
@@ -267,6 +271,37 @@ async def test_large_answers_are_bounded(http: httpx.AsyncClient, thread: str) -
     assert [t["thread_id"] for t in found.json()] == [thread]
     check_refusal(await http.post(f"/threads/{thread}/history", json={"limit": 1000}), 429)
     assert len((await http.post(f"/threads/{thread}/history", json={"limit": 2})).json()) == 2
+
+
+async def test_pages_whose_name_leads_to_this_machine_may_not_call(http: httpx.AsyncClient, thread: str) -> None:
+    for method, path in (("GET", f"/threads/{thread}"), ("POST", "/threads"), ("GET", "/ok")):
+        refused = await http.request(method, path, headers={"host": "evil.example:2024"}, json={})
+        assert check_refusal(refused, 403, "ORIGIN_REFUSED")["field"] == "Host"
+    for host in ("localhost:2024", "127.0.0.1", "[::1]:2024", NAME):
+        assert (await http.get(f"/threads/{thread}", headers={"host": host})).status_code == 200
+
+
+async def test_runs_that_are_cancelled_must_exist(http: httpx.AsyncClient, thread: str) -> None:
+    """A run that has ended is no reason to leave others as they are."""
+    body = {"assistant_id": "count", "input": {"n": 9}}
+    ended = (await http.post(f"/threads/{thread}/runs", json=body)).json()["run_id"]
+    await http.get(f"/threads/{thread}/runs/{ended}/join")
+    given = {"thread_id": thread, "run_ids": [ended, NOWHERE]}
+    assert check_refusal(await http.post("/runs/cancel", json=given), 404, "RUN_NOT_FOUND")["field"] == "run_ids"
+    given["run_ids"] = [ended]
+    assert (await http.post("/runs/cancel", json=given)).status_code == 204
+
+
+async def test_a_mode_counts_once(http: httpx.AsyncClient, thread: str) -> None:
+    modes = ["values", "updates"] * 500
+    body = {"assistant_id": "count", "input": {"n": 9}, "stream_mode": modes}
+    shown = await http.post(f"/threads/{thread}/runs/stream", json=body)
+    assert [line for line in shown.text.splitlines() if line.startswith("event")] == [
+        "event: metadata",
+        "event: values",
+        "event: updates",
+        "event: values",
+    ]
 
 
 async def test_a_thread_exists_once(http: httpx.AsyncClient, thread: str) -> None:
