@@ -1,6 +1,7 @@
 package agentserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -124,6 +125,10 @@ const runsPage = 500
 
 // visitLegs calls visit for the legs of a thread, the newest first, until it returns false.
 func (c *call) visitLegs(thread string, size int, visit func(*graphdv1.Run, *leg) bool) error {
+	deleted, err := findDeletedRuns(c, thread)
+	if err != nil {
+		return err
+	}
 	for token := ""; ; {
 		page, err := c.graphs.ListRuns(c.ctx, &graphdv1.ListRunsRequest{ThreadId: thread, PageSize: int32(min(size, runsPage)), PageToken: token})
 		if err != nil {
@@ -134,7 +139,7 @@ func (c *call) visitLegs(thread string, size int, visit func(*graphdv1.Run, *leg
 				continue
 			}
 			for _, l := range slices.Backward(readLegs(found)) {
-				if !visit(found, l) {
+				if !deleted[l.ID] && !visit(found, l) {
 					return nil
 				}
 			}
@@ -150,6 +155,9 @@ func isRolledBack(of *graphdv1.Run) bool { return of.GetFailure().GetDetails()["
 
 // findLeg returns a run of this API: the run of graphd, and its leg.
 func (c *call) findLeg(thread, id string) (*graphdv1.Run, *leg, error) {
+	if deleted, err := findDeletedRuns(c, thread); err != nil || deleted[id] {
+		return nil, nil, cmp.Or(err, newRunNotFound(thread, id))
+	}
 	direct, err := c.graphs.GetRun(c.ctx, &graphdv1.GetRunRequest{ThreadId: thread, RunId: id})
 	if err == nil && !isRolledBack(direct) {
 		if l := chooseLeg(readLegs(direct), id); l != nil {
@@ -167,9 +175,13 @@ func (c *call) findLeg(thread, id string) (*graphdv1.Run, *leg, error) {
 		return found == nil
 	})
 	if err == nil && found == nil {
-		err = newError(http.StatusNotFound, "RUN_NOT_FOUND", fmt.Sprintf("the thread %s has no run %s", thread, id))
+		err = newRunNotFound(thread, id)
 	}
 	return of, found, err
+}
+
+func newRunNotFound(thread, id string) error {
+	return newError(http.StatusNotFound, "RUN_NOT_FOUND", fmt.Sprintf("the thread %s has no run %s", thread, id))
 }
 
 // chooseLeg returns the leg with an id, nil for none.

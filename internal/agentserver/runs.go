@@ -132,13 +132,5 @@ func (c *call) queryAction() (graphdv1.CancelRunRequest_Action, error) {
 	}
 }
 
-// deleteRun answers DELETE /threads/{id}/runs/{run}.
-func deleteRun(c *call) error {
-	if _, _, err := c.pathLeg(); err != nil {
-		return err
-	}
-	return newError(http.StatusNotImplemented, "FEATURE_DISABLED", "graphd keeps the runs of a thread as long as the thread: delete the thread, or prune it")
-}
-
 // waitPart is how long one call waits for a run. A sign of life is sent between them.
 const waitPart = 10 * time.Second

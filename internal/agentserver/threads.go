@@ -154,6 +154,7 @@ func updateThread(c *call) error {
 	if err != nil {
 		return err
 	}
+	keepOwnLabels(wanted.Metadata, present.GetMetadata())
 	fields := []string{"metadata"}
 	if wanted.GetExpiration() != nil {
 		fields = append(fields, "ttl")

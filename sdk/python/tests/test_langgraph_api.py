@@ -164,6 +164,40 @@ async def test_a_run_that_is_rolled_back_is_gone(client: LangGraphClient) -> Non
     assert before["values"]["seen"] == [0]  # type: ignore[call-overload]
 
 
+async def test_deleted_runs_are_gone(client: LangGraphClient, url: str) -> None:
+    """What they have written stays, and so do the other runs of the thread."""
+    thread = (await client.threads.create(metadata={"why": "x"}))["thread_id"]
+    await client.runs.wait(thread, "review", input={"request": "r"})
+    asked = (await client.runs.list(thread))[0]["run_id"]
+    await client.runs.wait(thread, "review", command={"resume": "ok"})
+    answered = (await client.runs.list(thread))[0]["run_id"]
+    await client.runs.delete(thread, asked)
+    await client.threads.update(thread, metadata={"n": 1})
+    assert (await client.threads.get(thread))["metadata"].keys() == {"why", "n", "graph_id", "assistant_id"}
+    assert [run["run_id"] for run in await client.runs.list(thread)] == [answered]
+    assert await http_status(client.runs.get(thread, asked)) == 404
+    assert await http_status(client.runs.join(thread, asked)) == 404
+    assert await http_status(client.runs.delete(thread, asked)) == 404
+    assert await http_status(client.runs.cancel_many(thread_id=thread, run_ids=[asked])) == 404
+    assert (await client.threads.get_state(thread))["values"]["log"]  # type: ignore[call-overload]
+
+    slow = await client.runs.create(thread, "review", input={"request": "again"}, interrupt_before=["analyze"])
+    await settle(client, thread, slow["run_id"])
+    async with httpx.AsyncClient(base_url=url) as http:
+        gone = [http.delete(f"/threads/{thread}/runs/{run}") for run in (answered, slow["run_id"])]
+        assert [answer.status_code for answer in await asyncio.gather(*gone)] == [204, 204]
+    assert await client.runs.list(thread) == []
+
+
+async def test_a_run_that_is_active_is_not_deleted(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    run = (await client.runs.create(thread, "slow", input={"steps": 1000, "seconds": 0.05}))["run_id"]
+    assert await http_status(client.runs.delete(thread, run)) == 409
+    await client.runs.cancel(thread, run, wait=True)
+    await client.runs.delete(thread, run)
+    assert await client.runs.list(thread) == []
+
+
 async def test_batches(client: LangGraphClient) -> None:
     runs: Any = await client.runs.create_batch([{"assistant_id": "chain", "input": {"n": n}} for n in (1, 2)])  # type: ignore[typeddict-item]
     assert [await client.runs.join(run["thread_id"], run["run_id"]) for run in runs] == [{"n": 11}, {"n": 12}]
