@@ -15,7 +15,7 @@ const (
 )
 
 // Priority is how urgent a question is. The zero Priority is normal.
-type Priority int
+type Priority int32
 
 // Priorities, from the least urgent on.
 const (

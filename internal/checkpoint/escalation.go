@@ -10,12 +10,13 @@ import (
 // VoterPolicy returns who may answer now: the Policy, with those to whom the interrupt was
 // escalated.
 func (i *Interrupt) VoterPolicy() *approval.Policy {
-	return i.Policy.Widen(i.AddedUsers, i.AddedGroups)
+	changes := i.PropertyChanges()
+	return i.Policy.Widen(changes.AddedUsers, changes.AddedGroups)
 }
 
 // CheckVoter returns an *approval.RefusalError when the voter may not answer now.
 func (i *Interrupt) CheckVoter(v approval.Voter) error {
-	return i.VoterPolicy().CheckDelegate(i.Delegations, v)
+	return i.VoterPolicy().CheckDelegate(i.PropertyChanges().Delegations, v)
 }
 
 // DueTime returns when something happens to the interrupt by itself: its next step, its
@@ -58,9 +59,9 @@ func (i *Interrupt) takeStep(s *approval.Step, now time.Time) {
 	entry := trail.Entry{Time: now, Kind: trail.Reminded, Users: s.Users, Groups: s.Groups}
 	if s.Escalates {
 		entry.Kind = trail.Escalated
-		added := (&approval.Policy{Users: i.AddedUsers, Groups: i.AddedGroups}).Join(s.Users, s.Groups)
-		i.ChangeProperties(func() {
-			i.AddedUsers, i.AddedGroups = added.Users, added.Groups
+		i.ChangeProperties(func(c *PropertyChanges) {
+			added := (&approval.Policy{Users: c.AddedUsers, Groups: c.AddedGroups}).Join(s.Users, s.Groups)
+			c.AddedUsers, c.AddedGroups = added.Users, added.Groups
 			if s.Priority != approval.Normal {
 				i.Priority = s.Priority
 				entry.Priority = s.Priority.String()

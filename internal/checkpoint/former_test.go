@@ -17,8 +17,8 @@ func TestQueriesThatMayHaveSelectedAnInterrupt(t *testing.T) {
 		return checkpoint.InterruptQuery{States: states, Tags: tags}
 	}
 	q := checkpoint.Interrupt{Thread: "t", Graph: "g", State: checkpoint.InterruptOpen, Assignees: []string{"ana"}, ClaimedBy: "ana"}
-	q.ChangeProperties(func() { q.Assignees = []string{"ben"} })
-	q.ChangeProperties(func() { q.Priority = approval.High })
+	q.ChangeProperties(func(*checkpoint.PropertyChanges) { q.Assignees = []string{"ben"} })
+	q.ChangeProperties(func(*checkpoint.PropertyChanges) { q.Priority = approval.High })
 	answered := q
 	answered.State = checkpoint.InterruptAnswered
 	for name, c := range map[string]struct {
@@ -49,18 +49,18 @@ func TestFormerPropertiesAreKept(t *testing.T) {
 		{After: time.Minute, Escalates: true, Groups: []string{"board"}, Priority: approval.Urgent},
 	}}
 	require.True(t, q.TakeSteps(time.Unix(60, 0)))
-	require.Equal(t, []string{checkpoint.PriorityTag(approval.Normal)}, q.Former)
-	q.ChangeProperties(func() { q.Priority = approval.Normal })
-	require.Equal(t, []string{checkpoint.PriorityTag(approval.Urgent)}, q.Former, "what it has again is not former")
+	require.Equal(t, []string{checkpoint.PriorityTag(approval.Normal)}, q.PropertyChanges().Former)
+	q.ChangeProperties(func(*checkpoint.PropertyChanges) { q.Priority = approval.Normal })
+	require.Equal(t, []string{checkpoint.PriorityTag(approval.Urgent)}, q.PropertyChanges().Former, "what it has again is not former")
 	for round := range 3 {
 		names := make([]string, approval.MaxAssignees)
 		for i := range names {
 			names[i] = fmt.Sprint(round, "-", i)
 		}
-		q.ChangeProperties(func() { q.Assignees = names })
+		q.ChangeProperties(func(*checkpoint.PropertyChanges) { q.Assignees = names })
 	}
-	require.Len(t, q.Former, 256)
-	q.ChangeProperties(func() { q.Assignees = []string{"zoe"} })
-	q.ChangeProperties(func() { q.Assignees = []string{"ana"} })
-	require.Equal(t, checkpoint.UserTag("zoe"), q.Former[0], "the newest stay")
+	require.Len(t, q.PropertyChanges().Former, 256)
+	q.ChangeProperties(func(*checkpoint.PropertyChanges) { q.Assignees = []string{"zoe"} })
+	q.ChangeProperties(func(*checkpoint.PropertyChanges) { q.Assignees = []string{"ana"} })
+	require.Equal(t, checkpoint.UserTag("zoe"), q.PropertyChanges().Former[0], "the newest stay")
 }

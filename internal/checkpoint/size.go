@@ -107,13 +107,14 @@ func (i *Interrupt) Size() int {
 	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note) +
 		len(i.Responder) + len(i.ResponderHow) + len(i.ResponseMethod) + i.Policy.Size() + approval.SizeOfVotes(i.Votes) + i.Trail.Size() +
 		i.Hidden.Value.Size() + i.Hidden.Default.Size() + i.Hidden.Response.Size()
-	for j := range i.Delegations {
-		n += 2*headerBytes + len(i.Delegations[j].From) + len(i.Delegations[j].To)
+	changes := i.PropertyChanges()
+	for _, d := range changes.Delegations {
+		n += 2*headerBytes + len(d.From) + len(d.To)
 	}
 	for j := range i.Steps {
 		n += i.Steps[j].Size()
 	}
-	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted, i.AddedUsers, i.AddedGroups, i.Former, i.Secret} {
+	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted, changes.AddedUsers, changes.AddedGroups, changes.Former, i.Secret} {
 		for _, text := range list {
 			n += headerBytes + len(text)
 		}

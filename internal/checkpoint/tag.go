@@ -51,8 +51,9 @@ func (i *Interrupt) listProperties() []string {
 	if i.ClaimedBy != "" {
 		tags = append(tags, ClaimTag(i.ClaimedBy))
 	}
-	users, groups := [][]string{i.Assignees, i.AddedUsers}, [][]string{i.AddedGroups}
-	for _, d := range i.Delegations {
+	changes := i.PropertyChanges()
+	users, groups := [][]string{i.Assignees, changes.AddedUsers}, [][]string{changes.AddedGroups}
+	for _, d := range changes.Delegations {
 		users = append(users, []string{d.To})
 	}
 	if i.Policy != nil {
@@ -74,17 +75,19 @@ func (i *Interrupt) listProperties() []string {
 
 // ChangeProperties makes a change of the assignees, the delegations, the priority, or those to
 // whom the interrupt was escalated, and keeps what it had before in Former.
-func (i *Interrupt) ChangeProperties(change func()) {
-	before := i.listProperties()
-	change()
+func (i *Interrupt) ChangeProperties(change func(*PropertyChanges)) {
+	before, changes := i.listProperties(), i.PropertyChanges()
+	change(&changes)
+	i.SetPropertyChanges(changes)
 	now := i.listProperties()
-	former := make([]string, 0, len(before)+len(i.Former))
-	for _, tag := range append(before, i.Former...) { // the newest first
+	former := make([]string, 0, len(before)+len(changes.Former))
+	for _, tag := range append(before, changes.Former...) { // the newest first
 		if tag != ClaimTag(i.ClaimedBy) && !slices.Contains(now, tag) && !slices.Contains(former, tag) {
 			former = append(former, tag)
 		}
 	}
-	i.Former = former[:min(len(former), maxFormer)]
+	changes.Former = former[:min(len(former), maxFormer)]
+	i.SetPropertyChanges(changes)
 }
 
 // maxFormer bounds Former. A watch is not told that a question has left it for a property
@@ -100,7 +103,7 @@ func (i *Interrupt) hasProperties(all, one []string) bool {
 // hadProperties reports whether hasProperties holds with the properties that the interrupt has
 // had before.
 func (i *Interrupt) hadProperties(all, one []string) bool {
-	return len(all)+len(one) == 0 || hasTags(append(i.listProperties(), i.Former...), all, one)
+	return len(all)+len(one) == 0 || hasTags(append(i.listProperties(), i.PropertyChanges().Former...), all, one)
 }
 
 func hasTags(tags, all, one []string) bool {

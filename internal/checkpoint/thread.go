@@ -300,7 +300,8 @@ type Interrupt struct {
 	Dismissed bool
 	// NeedsAllAnswers is Head.NeedsAllAnswers from the effect of the answer on.
 	NeedsAllAnswers bool
-	Note            string // the answerer's remark, or the reason of a dismissal
+	Priority        approval.Priority // beside the flags, which takes the fewest bytes
+	Note            string            // the answerer's remark, or the reason of a dismissal
 	// Responder is the principal that answered, "" = not known, or no answer. The
 	// three fields after it are empty without it.
 	Responder      string
@@ -330,25 +331,18 @@ type Interrupt struct {
 	// Policy there are none.
 	Votes []approval.Vote
 
-	Priority approval.Priority
 	// Steps happen while the question is undecided, in order; NextStep is the number of the next one.
 	Steps    []approval.Step
 	NextStep int
-	// AddedUsers and AddedGroups are those to whom the interrupt was escalated.
-	AddedUsers  []string
-	AddedGroups []string
 
-	// Delegations are those who answer in the place of others.
-	Delegations []approval.Delegation
+	// Changes is nil for an interrupt of which no property has changed. Copies of the interrupt
+	// share it: PropertyChanges and SetPropertyChanges read and replace it.
+	Changes *PropertyChanges
 
 	// Secret are JSON pointers to the parts of Value, Default and of answers that not everybody
 	// sees. Those fields have redact.Marker there, and Hidden has the parts.
 	Secret []string
 	Hidden Hidden
-
-	// Former are the tags of properties that the interrupt has had and has no longer, but those
-	// of claims, the newest first.
-	Former []string
 
 	// ClaimedBy is the principal that has claimed the interrupt, "" = none. A claim ends at
 	// ClaimExpires by itself.
@@ -358,6 +352,35 @@ type Interrupt struct {
 	// Trail is what happened to the interrupt. An interrupt without a Policy to which nothing
 	// happened but its answer keeps none: FullTrail makes it of the record.
 	Trail trail.Log
+}
+
+// PropertyChanges is what became of the properties that an interrupt was asked with. It lies
+// apart from the interrupt, because few interrupts have it.
+type PropertyChanges struct {
+	// AddedUsers and AddedGroups are those to whom the interrupt was escalated.
+	AddedUsers  []string
+	AddedGroups []string
+	// Delegations are those who answer in the place of others.
+	Delegations []approval.Delegation
+	// Former are the tags of properties that the interrupt has had and has no longer, but those
+	// of claims, the newest first.
+	Former []string
+}
+
+// PropertyChanges returns a copy of the changes, without any when there are none.
+func (i *Interrupt) PropertyChanges() PropertyChanges {
+	if i.Changes == nil {
+		return PropertyChanges{}
+	}
+	return *i.Changes
+}
+
+// SetPropertyChanges replaces the changes of this copy of the interrupt.
+func (i *Interrupt) SetPropertyChanges(c PropertyChanges) {
+	i.Changes = nil
+	if len(c.AddedUsers)+len(c.AddedGroups)+len(c.Delegations)+len(c.Former) > 0 {
+		i.Changes = &c
+	}
 }
 
 // Hidden are the secret parts of an interrupt. Those of votes are in the votes. Events have none.

@@ -288,7 +288,9 @@ func TestFilters(t *testing.T) {
 		w.ask("finance", func(q *checkpoint.Interrupt) {
 			q.Graph, q.Policy = "h", &approval.Policy{Groups: []string{"finance"}, Approvals: 1}
 		})
-		w.ask("later", func(q *checkpoint.Interrupt) { q.Graph, q.AddedGroups = "h", []string{"finance"} })
+		w.ask("later", func(q *checkpoint.Interrupt) {
+			q.Graph, q.Changes = "h", &checkpoint.PropertyChanges{AddedGroups: []string{"finance"}}
+		})
 		w.ask("pause", func(q *checkpoint.Interrupt) { q.Reason = checkpoint.ReasonBreakpoint })
 		w.change("other", answer)
 		wait(time.Second)

@@ -52,7 +52,7 @@ func (e *Endpoint) wantsQuestion(q *checkpoint.Interrupt) bool {
 		return true
 	}
 	isNamed := func(group string) bool { return slices.Contains(e.Groups, group) }
-	return q.Policy != nil && slices.ContainsFunc(q.Policy.Groups, isNamed) || slices.ContainsFunc(q.AddedGroups, isNamed)
+	return q.Policy != nil && slices.ContainsFunc(q.Policy.Groups, isNamed) || slices.ContainsFunc(q.PropertyChanges().AddedGroups, isNamed)
 }
 
 func (e *Endpoint) wantsEntry(entry *trail.Entry) bool {

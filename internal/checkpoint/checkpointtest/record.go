@@ -133,10 +133,12 @@ func recordQuestion(e *env) {
 	q.Hidden = checkpoint.Hidden{Value: newSecretParts("9007199254740993"), Default: newSecretParts(`" \u00e9"`), Response: newSecretParts("1.0", "1E+2")}
 	q.Votes[0].Hidden = newSecretParts("null")
 	q.ClaimedBy, q.ClaimExpires = "ana", testDay(4)
-	q.Delegations = []approval.Delegation{{From: "ana", To: "dora"}}
 	q.Undo, q.Effective, q.NeedsAllAnswers = time.Minute, testDay(5), true
-	q.Former = []string{checkpoint.PriorityTag(approval.Urgent), checkpoint.UserTag("ünï")}
-	q.Priority, q.NextStep, q.AddedUsers, q.AddedGroups = approval.Low, 1, []string{"eva"}, []string{"board"}
+	q.Changes = &checkpoint.PropertyChanges{
+		AddedUsers: []string{"eva"}, AddedGroups: []string{"board"}, Delegations: []approval.Delegation{{From: "ana", To: "dora"}},
+		Former: []string{checkpoint.PriorityTag(approval.Urgent), checkpoint.UserTag("ünï")},
+	}
+	q.Priority, q.NextStep = approval.Low, 1
 	q.Steps = []approval.Step{
 		{After: time.Hour, Groups: []string{"finance"}}, {After: 2 * time.Hour, Escalates: true, Users: []string{"eva"}, Priority: approval.Urgent},
 	}

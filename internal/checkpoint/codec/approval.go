@@ -173,8 +173,9 @@ func readVoteField(rd *packed.Reader, v *approval.Vote, f packed.Field) {
 func writeSteps(w *packed.Writer, in *checkpoint.Interrupt) {
 	writeInt(w, fPriority, int(in.Priority))
 	writeInt(w, fNextStep, in.NextStep)
-	w.WriteStrings(fAddedUsers, in.AddedUsers)
-	w.WriteStrings(fAddedGroups, in.AddedGroups)
+	changes := in.PropertyChanges()
+	w.WriteStrings(fAddedUsers, changes.AddedUsers)
+	w.WriteStrings(fAddedGroups, changes.AddedGroups)
 	if len(in.Steps) == 0 {
 		return
 	}
@@ -269,6 +270,22 @@ func readPeopleField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field
 	}
 }
 
+// readPropertyChange reads a field of what became of the properties of an interrupt.
+func readPropertyChange(rd *packed.Reader, c *checkpoint.PropertyChanges, f packed.Field) {
+	switch f {
+	case fAddedUsers:
+		c.AddedUsers = rd.ReadStrings()
+	case fAddedGroups:
+		c.AddedGroups = rd.ReadStrings()
+	case fDelegations:
+		c.Delegations = readDelegations(rd)
+	case fFormer:
+		c.Former = rd.ReadStrings()
+	default:
+		rd.SkipValue()
+	}
+}
+
 // readStepField reads a field of what happens to an interrupt by itself.
 func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) {
 	switch f {
@@ -278,16 +295,12 @@ func readStepField(rd *packed.Reader, in *checkpoint.Interrupt, f packed.Field) 
 		in.NextStep = int(rd.ReadInt())
 	case fSteps:
 		in.Steps = readSteps(rd)
-	case fAddedUsers:
-		in.AddedUsers = rd.ReadStrings()
-	case fAddedGroups:
-		in.AddedGroups = rd.ReadStrings()
 	case fUndo:
 		in.Undo = rd.ReadDuration()
-	case fDelegations:
-		in.Delegations = readDelegations(rd)
-	case fFormer:
-		in.Former = rd.ReadStrings()
+	case fAddedUsers, fAddedGroups, fDelegations, fFormer:
+		changes := in.PropertyChanges()
+		readPropertyChange(rd, &changes, f)
+		in.SetPropertyChanges(changes)
 	case fNeedsAllAnswers:
 		in.NeedsAllAnswers = rd.ReadBool()
 	case fEffective:

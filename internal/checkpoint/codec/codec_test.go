@@ -109,7 +109,7 @@ func fillValue(t *testing.T, v reflect.Value, n *int) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(fmt.Sprintf("s%d \"\\\n\t\r\x01/é😀\u2028", *n))
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(int64(-*n))
 	case reflect.Uint64:
 		v.SetUint(1<<63 + uint64(*n))

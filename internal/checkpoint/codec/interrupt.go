@@ -60,8 +60,9 @@ func writeInterrupt(w *packed.Writer, in *checkpoint.Interrupt) {
 	w.WriteDuration(fUndo, in.Undo)
 	w.WriteTime(fEffective, in.Effective)
 	w.WriteBool(fNeedsAllAnswers, in.NeedsAllAnswers)
-	w.WriteStrings(fFormer, in.Former)
-	writeDelegations(w, in.Delegations)
+	changes := in.PropertyChanges()
+	w.WriteStrings(fFormer, changes.Former)
+	writeDelegations(w, changes.Delegations)
 	writeHidden(w, in)
 }
 

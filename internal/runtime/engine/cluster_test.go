@@ -363,7 +363,7 @@ func (c *cluster) describeInterrupts(thread string) []string {
 			require.False(c.t, v.Time.Before(q.Created) || v.Time.After(q.Updated))
 			line += fmt.Sprintf(" %s:%s", v.Voter, v.Value)
 		}
-		line += fmt.Sprintf(" for %v %v, claimed by %q: ", q.Assignees, q.Delegations, q.ClaimedBy)
+		line += fmt.Sprintf(" for %v %v, claimed by %q: ", q.Assignees, q.PropertyChanges().Delegations, q.ClaimedBy)
 		out = append(out, line+strings.Join(c.describeFullTrail(&q), ", "))
 	}
 	slices.Sort(out)

@@ -204,7 +204,7 @@ func (a *attempt) isDelegable() bool { return a.Policy != nil && a.Policy.Delega
 
 // delegateOf returns who answers in the place of a user, "" = the user does.
 func (a *attempt) delegateOf(name string) string {
-	for _, d := range a.Delegations {
+	for _, d := range a.PropertyChanges().Delegations {
 		if d.From == name {
 			return d.To
 		}
@@ -277,7 +277,7 @@ func (a *attempt) checkSecret() error {
 }
 
 func (a *attempt) checkRevealer() error {
-	if err := a.VoterPolicy().CheckRevealer(a.Delegations, a.by); err != nil {
+	if err := a.VoterPolicy().CheckRevealer(a.PropertyChanges().Delegations, a.by); err != nil {
 		return RefuseVoter(a.Interrupt, err)
 	}
 	return nil

@@ -31,7 +31,7 @@ func (e *Editor) DelegateInterrupt(ctx context.Context, c runtime.DelegateReques
 			return runtime.Errorf(runtime.ReasonInvalidField, "question %q would have %d assignees, the limit is %d", q.ID, n, approval.MaxAssignees).
 				WithViolation("to", "must name an assignee: there are as many as may be")
 		}
-		q.ChangeProperties(func() { q.Delegations, q.Assignees = delegations, assignees })
+		q.ChangeProperties(func(changes *checkpoint.PropertyChanges) { changes.Delegations, q.Assignees = delegations, assignees })
 		if q.ClaimedBy == c.By.Name {
 			q.ClaimedBy, q.ClaimExpires = "", time.Time{}
 		}
@@ -74,13 +74,13 @@ func changeDelegations(a *attempt, c *runtime.DelegateRequest) (all []approval.D
 		return nil, "", commit.ErrNoChange
 	}
 	if delegate := a.delegateOf(c.By.Name); delegate != "" && c.To == c.By.Name {
-		return approval.RevokeDelegation(a.Delegations, c.By.Name), delegate, a.checkTakeBack(delegate)
+		return approval.RevokeDelegation(a.PropertyChanges().Delegations, c.By.Name), delegate, a.checkTakeBack(delegate)
 	}
 	if err := a.checkPlace(); err != nil {
 		return nil, "", err
 	}
 	if !a.isDelegable() {
-		return a.Delegations, c.By.Name, nil
+		return a.PropertyChanges().Delegations, c.By.Name, nil
 	}
 	all, err = delegateVote(a, c.To)
 	return all, c.By.Name, err
@@ -92,7 +92,7 @@ func delegateVote(a *attempt, to string) ([]approval.Delegation, error) {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "to: %q has voted on question %q already, and has one vote", to, a.ID).
 			WithViolation("to", "must name a user who has not voted")
 	}
-	delegations, err := a.VoterPolicy().DelegateVote(a.Delegations, a.by.Name, to)
+	delegations, err := a.VoterPolicy().DelegateVote(a.PropertyChanges().Delegations, a.by.Name, to)
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "to: %v", err).WithViolation("to", "%v", err)
 	}

@@ -47,7 +47,7 @@ func (e *Editor) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 		}
 		entry := trail.Entry{Kind: trail.Changed}
 		if c.Assignees != nil {
-			q.ChangeProperties(func() { q.Assignees = *c.Assignees })
+			q.ChangeProperties(func(*checkpoint.PropertyChanges) { q.Assignees = *c.Assignees })
 			entry.Assignees = *c.Assignees
 			entry.Fields = append(entry.Fields, "assignees")
 		}

@@ -141,7 +141,7 @@ func (c *Counter) count(q *checkpoint.Interrupt, o occurrence, decision payload.
 			isGrouped = true
 		}
 	}
-	for _, group := range q.AddedGroups {
+	for _, group := range q.PropertyChanges().AddedGroups {
 		if q.Policy == nil || !slices.Contains(q.Policy.Groups, group) {
 			c.findPair(t, pair{graph, group}, o.slot).countOccurrence(&o)
 			isGrouped = true

@@ -26,7 +26,7 @@ func InterruptToProto(q checkpoint.Interrupt) *graphdv1.Interrupt {
 		ResponderHow: q.ResponderHow, ResponseMethod: q.ResponseMethod, ResponseTime: TimeToProto(q.ResponseTime),
 		People: policyToProto(q.VoterPolicy()), Priority: priorityToProto(q.Priority), Steps: stepsToProto(q.Steps),
 		NextStep: ClampUint32(q.NextStep), DueTime: dueTimeToProto(&q), Votes: votesToProto(q.Votes),
-		Delegations: delegationsToProto(q.Delegations), EffectiveTime: TimeToProto(q.Effective), Undo: DurationToProto(q.Undo),
+		Delegations: delegationsToProto(q.PropertyChanges().Delegations), EffectiveTime: TimeToProto(q.Effective), Undo: DurationToProto(q.Undo),
 		ClaimedBy: q.ClaimedBy, ClaimExpireTime: TimeToProto(q.ClaimExpires), TrailSize: ClampUint32(len(q.Trail.Records)),
 		Secret: q.Secret,
 	}
