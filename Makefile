@@ -19,6 +19,10 @@ PAGE     := page/node_modules/.package-lock.json
 export CHROMIUM ?= /usr/bin/chromium
 CHROMIUM_CHECK := [ -x '$(CHROMIUM)' ] || { echo 'make: there is no $(CHROMIUM): apt-get install chromium, or set CHROMIUM' >&2; exit 1; }
 
+# Where images of containers keep Python from storing what it has compiled, each process of the tests would compile
+# the SDK anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Python 3.10 or newer with venv. What CI installs is pinned in sdk/python/constraints.txt.
 PYTHON ?= python3
 PYENV  ?= .cache/python

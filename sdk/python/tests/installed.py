@@ -77,13 +77,13 @@ def list_requirements(names: Iterable[str]) -> Iterator[str]:
 
 
 def copy_distribution(name: str, site: Path) -> None:
-    """Copies the files of an installed distribution."""
+    """Copies the files of an installed distribution, and what Python has compiled of them."""
     found = distribution(name)
     for file in found.files or ():
-        target = site / file
-        if target.resolve().is_relative_to(site.resolve()) and file.suffix != ".pyc":
+        source, target = Path(found.locate_file(file)), site / file
+        if target.resolve().is_relative_to(site.resolve()) and (file.suffix != ".pyc" or source.exists()):
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(found.locate_file(file), target)
+            shutil.copy2(source, target)  # with its time: code that Python has compiled is for a source of that time
 
 
 def build_package(kind: str, folder: Path, project: Path = PROJECT, *, umask: int = 0o022, **variables: str) -> Path:

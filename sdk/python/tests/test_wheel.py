@@ -126,15 +126,23 @@ def serve(installed: Environment, *flags: str) -> Iterator[tuple[subprocess.Pope
         reader.join()
 
 
-def test_the_same_code_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    """From the checkout, and from an sdist in another folder, by a person with another umask."""
-    source = build_package("sdist", tmp_path / "sdist", SOURCE_DATE_EPOCH=TIME)
+@pytest.fixture(scope="module")
+def replacement(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel that is built from an sdist in another folder, by a person with another umask, to replace an installation
+    whose command is on the PATH."""
+    folder = tmp_path_factory.mktemp("replacement")
+    source = build_package("sdist", folder / "sdist", SOURCE_DATE_EPOCH=TIME)
     with tarfile.open(source) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    (project,) = (tmp_path / "unpacked").iterdir()
-    again = build_package("wheel", tmp_path / "wheel", project, umask=0o077, GOARCH=HOST, SOURCE_DATE_EPOCH=TIME)
-    assert again.name == wheel.name
-    assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(wheel.read_bytes()).digest()
+        archive.extractall(folder / "unpacked", filter="data")
+    (project,) = (folder / "unpacked").iterdir()
+    path = put_command(folder, "#!/venv/bin/python\nfrom graphd_bin.__main__ import main")
+    return build_package("wheel", folder / "wheel", project, umask=0o077, PATH=path, SOURCE_DATE_EPOCH=TIME)
+
+
+def test_the_same_code_gives_the_same_wheel(wheel: Path, replacement: Path) -> None:
+    """From the checkout for a platform that is named, and from an sdist for the machine."""
+    assert replacement.name == wheel.name
+    assert hashlib.sha256(replacement.read_bytes()).digest() == hashlib.sha256(wheel.read_bytes()).digest()
 
 
 def test_without_go_an_installation_from_source_carries_nothing(tmp_path: Path) -> None:
@@ -146,21 +154,26 @@ def test_without_go_an_installation_from_source_carries_nothing(tmp_path: Path) 
         assert not {"graphd_bin/graphd", "graphd_bin/graphd.exe"} & {*archive.namelist()}
 
 
-@pytest.mark.parametrize(
-    ("command", "carries"),
-    [("#!/bin/sh\nexec /opt/graphd", False), ("#!/venv/bin/python\nfrom graphd_bin.__main__ import main", True)],
-    ids=["a graphd", "the command of an installation that is replaced"],
-)
-def test_an_installation_from_source_does_without_what_is_there(command: str, carries: bool, tmp_path: Path) -> None:
-    script = tmp_path / "bin" / "graphd"
-    script.parent.mkdir()
-    script.write_text(command)
-    script.chmod(0o755)
-    path = os.pathsep.join([str(script.parent), os.environ["PATH"]])
-    built = build_package("wheel", tmp_path / "wheel", PATH=path)
+def test_an_installation_from_source_does_without_what_is_there(tmp_path: Path) -> None:
+    built = build_package("wheel", tmp_path / "wheel", PATH=put_command(tmp_path, "#!/bin/sh\nexec /opt/graphd"))
     with zipfile.ZipFile(built) as archive:
-        assert ("graphd_bin/graphd" in archive.namelist()) is carries
-    assert built.name.endswith("-py3-none-any.whl") is not carries
+        assert "graphd_bin/graphd" not in archive.namelist()
+    assert built.name.endswith("-py3-none-any.whl")
+
+
+def test_an_installation_that_is_replaced_is_not_there(replacement: Path) -> None:
+    with zipfile.ZipFile(replacement) as archive:
+        assert "graphd_bin/graphd" in archive.namelist()
+    assert not replacement.name.endswith("-py3-none-any.whl")
+
+
+def put_command(folder: Path, text: str) -> str:
+    """Puts a command graphd into the folder, and returns a PATH on which it comes first."""
+    script = folder / "bin" / "graphd"
+    script.parent.mkdir()
+    script.write_text(text)
+    script.chmod(0o755)
+    return os.pathsep.join([str(script.parent), os.environ["PATH"]])
 
 
 @pytest.mark.parametrize(
