@@ -88,7 +88,7 @@ func (v *view) putInterrupts(changed []checkpoint.Interrupt) bool {
 			return false
 		}
 		q.Revision = 1
-		if at := slices.IndexFunc(v.interrupts, func(known checkpoint.Interrupt) bool { return known.ID == q.ID }); at >= 0 {
+		if at := v.findInterrupt(q.ID); at >= 0 {
 			q.Revision = v.interrupts[at].Revision + 1
 			v.interrupts[at] = q
 		} else {
@@ -119,12 +119,6 @@ func (v *view) putCheckpoint(made []*checkpoint.Checkpoint) bool {
 // are changed one by one.
 func (v *view) putProgress(old *view, t *commit.Tx) bool {
 	id := v.head.Checkpoint
-	asked := make(map[string]int)
-	if old.head.Checkpoint == id {
-		for i := range old.pending.Interrupts { // what clears the tasks leaves them
-			asked[old.pending.Interrupts[i].ID] = len(asked)
-		}
-	}
 	if old.head.Checkpoint == id && !slices.Contains(t.ClearTasks, id) {
 		if len(t.Tasks)+len(t.Memos) > 0 && len(old.pending.Tasks)+len(old.pending.Memos) > 0 {
 			return false
@@ -141,29 +135,41 @@ func (v *view) putProgress(old *view, t *commit.Tx) bool {
 			v.pending.Memos = append(v.pending.Memos, t.Memos[i])
 		}
 	}
-	for i := range t.Interrupts {
-		if q := &t.Interrupts[i]; q.Checkpoint == id {
-			if _, known := asked[q.ID]; !known {
-				asked[q.ID] = len(asked)
-			}
-		}
-	}
 	sortProgress(&v.pending)
-	v.pending.Interrupts = v.selectAsked(asked)
+	v.pending.Interrupts = v.selectAsked(old, t)
 	return true
 }
 
-// selectAsked returns the interrupts that were asked after the checkpoint, in the order in which
-// they were.
-func (v *view) selectAsked(places map[string]int) []checkpoint.Interrupt {
-	var list []checkpoint.Interrupt
-	for i := range v.interrupts {
-		if _, isAsked := places[v.interrupts[i].ID]; isAsked {
-			list = append(list, v.interrupts[i])
+// selectAsked returns the interrupts that were asked after the checkpoint of the head, in the order
+// in which they were.
+func (v *view) selectAsked(old *view, t *commit.Tx) []checkpoint.Interrupt {
+	var asked []string
+	if old.head.Checkpoint == v.head.Checkpoint {
+		for i := range old.pending.Interrupts { // what clears the tasks leaves them
+			asked = append(asked, old.pending.Interrupts[i].ID)
 		}
 	}
-	slices.SortFunc(list, func(a, b checkpoint.Interrupt) int { return places[a.ID] - places[b.ID] })
+	for i := range t.Interrupts {
+		if q := &t.Interrupts[i]; q.Checkpoint == v.head.Checkpoint && !slices.Contains(asked, q.ID) {
+			asked = append(asked, q.ID)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	if slices.EqualFunc(v.interrupts, asked, func(q checkpoint.Interrupt, id string) bool { return q.ID == id }) {
+		return v.interrupts
+	}
+	list := make([]checkpoint.Interrupt, 0, len(asked))
+	for _, id := range asked {
+		list = append(list, v.interrupts[v.findInterrupt(id)])
+	}
 	return list
+}
+
+// findInterrupt returns the place of an interrupt, -1 when there is none with the id.
+func (v *view) findInterrupt(id string) int {
+	return slices.IndexFunc(v.interrupts, func(known checkpoint.Interrupt) bool { return known.ID == id })
 }
 
 // sortProgress orders tasks and memos as checkpoint.Pending has them.
