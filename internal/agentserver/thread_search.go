@@ -174,6 +174,7 @@ func (s *threadSearch) visitThreads(c *call, view graphdv1.ThreadView, size int,
 			return err
 		}
 		lookedAt += len(page.GetThreads())
+		size = min(2*size, searchedPage) // a page that does not suffice finds little of what it looks at
 		for _, t := range page.GetThreads() {
 			if matchesSearch(t, rest) && !visit(t) {
 				return nil
