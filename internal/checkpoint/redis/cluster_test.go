@@ -11,10 +11,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-func TestContractOnCluster(t *testing.T) {
-	runContract(t, redistest.StartCluster(t, 3)[1])
-}
-
 func TestForeignCluster(t *testing.T) {
 	nodes := redistest.StartCluster(t, 2)
 	require.NoError(t, nodes[1].Client.Set(t.Context(), "foo", "x", 0).Err(), "its slot, 12182, is there")
