@@ -147,7 +147,7 @@ export function check(name, ...rest) {
 /** Starts the browser of a test file. */
 async function startBrowser() {
   browser ??= await chromium.launch({
-    executablePath: join(here, "chromium"),
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--font-render-hinting=none", "--host-resolver-rules=MAP graphd.test 127.0.0.1"],
   });
   return browser;
