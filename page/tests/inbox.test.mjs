@@ -103,6 +103,32 @@ for (const store of ["memory", "sqlite", "redis"]) {
       assert.deepEqual(page.problems, []);
     });
 
+    check("an answer that is taken back before its call has returned is told as taken back", async () => {
+      const q = await server.expense("early", 620);
+      const page = await openPage(server, "ana", `/inbox/early/${q.interruptId}`);
+      await page.getByRole("heading", { level: 1, name: "early" }).waitFor();
+      let deliver;
+      const mayArrive = new Promise((resolve) => (deliver = resolve));
+      await page.route("**/*GraphService/ResumeRun", async (route) => {
+        const response = await route.fetch();
+        await mayArrive;
+        await route.fulfill({ response });
+      });
+      await page.keyboard.press("1");
+      await page.keyboard.press("Control+Enter");
+      await page.getByText(/takes effect in/).first().waitFor();
+      await page.keyboard.press("u");
+      await page.getByText("The question is open again").waitFor();
+      const read = page.waitForResponse(/GetInterrupt$/);
+      deliver();
+      await (await read).finished();
+      await page.getByRole("button", { name: "Decline" }).and(page.locator(":enabled")).waitFor(); // nothing is sent any more
+      await page.getByText("The question is open again").waitFor();
+      await page.getByRole("heading", { level: 1, name: "early" }).waitFor();
+      await server.answer("ana", q, { decision: "rejected" });
+      assert.deepEqual(page.problems, []);
+    });
+
     check("a server that was killed is behind, and then live again", async (t) => {
       if (store === "memory") return t.skip("a store that ends with its server");
       const page = await openPage(server, "ana");

@@ -19,7 +19,7 @@ import * as actions from "./actions";
 import { beginAnswer, decide, decidedValue, type Decision, findDecision } from "./decision";
 import { dropDraft, loadDraft, saveDraft } from "./drafts";
 import { describeAnswer, describeOutcome, toneOf } from "./outcome";
-import { takeBack } from "./take_back";
+import { isTakenBack, noteAnswer, takeBack } from "./take_back";
 
 interface Props {
   question: Interrupt;
@@ -61,11 +61,13 @@ export function useAnswer({ question: q, mayAnswer, changed, next }: Props) {
     const text = JSON.stringify("value" in outcome ? printJson(outcome.value) : outcome) + note;
     if (text !== sent.current.text) sent.current = { text, id: newRequestId() }; // the same answer again is no other one
     setSending(true);
+    noteAnswer(q);
     actions.answer(q, outcome, note, sent.current.id).then(stored, refused).finally(() => setSending(false));
   };
   const stored = (then: Interrupt): void => {
     setTouched(false);
     dropDraft(q.interruptId!);
+    if (isTakenBack(q)) return;
     const effective = readTime(then.effectiveTime);
     const title = `${isBreakpoint ? "Went on" : describeAnswer(dropHidden(form, value))}: ${q.threadId}`;
     const undo = (): void => takeBack(then, changed);
