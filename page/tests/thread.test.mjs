@@ -65,7 +65,7 @@ describe("threads and graphs", () => {
     assert.equal(await toggle.getAttribute("aria-expanded"), "false");
     await page.keyboard.press("Enter");
     const inner = page.getByRole("group", { name: "Graph of hotel" });
-    await inner.getByRole("button", { name: "check, done" }).waitFor();
+    await inner.getByRole("button", { name: /^check( [0-9.]+ m?s)?, done$/ }).waitFor();
     await inner.getByRole("button", { name: "ask waits, waits for people" }).waitFor();
     assert.equal(await inner.locator(".edge.taken").count(), 2);
     assert.equal(await toggle.getAttribute("aria-expanded"), "true");
