@@ -333,7 +333,7 @@ func (a *attack) putGraph(ctx context.Context, name, rest string) error {
 
 // requireGraph gives the server a graph without which an input would be none.
 func (a *attack) requireGraph(ctx context.Context, name, rest string) bool {
-	err := a.putGraph(ctx, name, rest)
+	err := repeatWhileBusy(ctx, func() error { return a.putGraph(ctx, name, rest) })
 	if err != nil {
 		a.reportUnforeseen("graph " + name + " was refused: " + err.Error())
 	}

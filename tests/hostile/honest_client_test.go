@@ -39,10 +39,12 @@ func startHonestClient(t *testing.T, s *server) *honestClient {
 	t.Helper()
 	c, err := s.newClient(t.Context())
 	require.NoError(t, err)
-	_, err = c.PutGraph(t.Context(), &graphdv1.PutGraphRequest{
-		DocumentName: "trivial.yaml", Definition: &graphdv1.PutGraphRequest_Document{Document: trivial},
-	})
-	require.NoError(t, err)
+	require.NoError(t, repeatWhileBusy(t.Context(), func() error {
+		_, err := c.PutGraph(t.Context(), &graphdv1.PutGraphRequest{
+			DocumentName: "trivial.yaml", Definition: &graphdv1.PutGraphRequest_Document{Document: trivial},
+		})
+		return err
+	}))
 	b := &honestClient{Client: c, stop: make(chan struct{})}
 	b.done.Go(func() { b.keepRunning(t.Context()) })
 	return b

@@ -64,6 +64,18 @@ func (a *attack) reportUnforeseen(what string) {
 	a.unforeseenErrors = append(a.unforeseenErrors, what)
 }
 
+// repeatWhileBusy makes a call that an input needs until the server has the memory for it and a
+// disk that does not stall, as both errors say.
+func repeatWhileBusy(ctx context.Context, call func() error) error {
+	for {
+		err := call()
+		busy := harness.ReasonOf(err) == "STORE_BUSY" || status.Code(err) == codes.ResourceExhausted
+		if !busy || !harness.SleepContext(ctx, honestPause) {
+			return err
+		}
+	}
+}
+
 // graphInputs are inputs kept as files: each is put and run.
 func graphInputs(t *testing.T) []input {
 	t.Helper()
@@ -143,13 +155,16 @@ func TestHostileSet(t *testing.T) {
 	require.GreaterOrEqual(t, len(all), 60)
 	chosen := regexp.MustCompile(*only)
 	all = slices.DeleteFunc(all, func(in input) bool { return !chosen.MatchString(in.name) })
-	began, start := b.runCount(), time.Now()
+	began, start, highest := b.runCount(), time.Now(), int64(0)
 	for _, in := range all {
 		if !a.runInput(t, in) || b.lastError() != nil {
 			break
 		}
-		t.Logf("%-32s %4d MiB resident, bystander's p99 so far %v, after %v",
-			in.name, s.residentBytes()>>20, b.timeQuantile(began, 0.99), time.Since(start).Round(10*time.Millisecond))
+		if peak := s.peakBytes.Load(); *long || peak > highest {
+			highest = peak
+			t.Logf("%-32s %4d MiB at most so far, bystander's p99 so far %v, after %v",
+				in.name, peak>>20, b.timeQuantile(began, 0.99), time.Since(start).Round(10*time.Millisecond))
+		}
 	}
 	if !s.isAlive() || b.lastError() != nil { // first, so that the reason is what the output ends with
 		t.Logf("the end of the server's log:\n%s", s.logTail)
@@ -202,8 +217,11 @@ const kept = 25 << 20
 func (a *attack) endRuns(t *testing.T) {
 	t.Helper()
 	for token := ""; ; {
-		page, err := a.client.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 500, PageToken: token})
-		require.NoError(t, err)
+		var page *graphdv1.ListThreadsResponse
+		require.NoError(t, repeatWhileBusy(t.Context(), func() (err error) {
+			page, err = a.client.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 500, PageToken: token})
+			return err
+		}))
 		for _, thread := range page.GetThreads() {
 			if thread.GetState() == graphdv1.ThreadState_THREAD_STATE_BUSY && !strings.HasPrefix(thread.GetThreadId(), "bystander") {
 				_, err := a.client.DeleteThread(t.Context(), &graphdv1.DeleteThreadRequest{ThreadId: thread.GetThreadId(), Force: true})

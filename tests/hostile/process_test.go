@@ -138,21 +138,7 @@ func (s *server) watchMemory() {
 	}
 }
 
-// residentBytes is how many bytes of memory the process has, 0 when it has ended.
-func (s *server) residentBytes() int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel's
-	return pages * int64(os.Getpagesize())
-}
-
-// ownBytes is how many bytes of that are the process's own: the rest are pages of its
+// ownBytes is how many bytes of memory are the process's own. The others are pages of its
 // program, which the kernel drops when it needs the memory.
 func (s *server) ownBytes() int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))

@@ -146,14 +146,17 @@ func (a *attack) createHeavyThread(ctx context.Context) {
 
 // runLarge runs a graph over an input of so many bytes, until it stops.
 func (a *attack) runLarge(ctx context.Context, name, thread string, bytes int) {
-	_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: "large-" + thread, Run: &graphdv1.RunSpec{
+	start := &graphdv1.StartRunRequest{RequestId: "large-" + thread, Run: &graphdv1.RunSpec{
 		Graph: name, ThreadId: thread, CreateThread: true,
 		Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload(`{"base":"` + strings.Repeat("x", bytes) + `"}`)},
-	}})
-	a.recordAnswer("StartRun", err)
-	run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
-	a.recordAnswer("WaitRun", err)
+	}}
+	a.recordAnswer("StartRun", repeatWhileBusy(ctx, func() error { _, err := a.client.StartRun(ctx, start); return err }))
+	var run *graphdv1.Run
+	a.recordAnswer("WaitRun", repeatWhileBusy(ctx, func() (err error) {
+		run, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
+		return err
+	}))
 	if state := run.GetState(); state != graphdv1.RunState_RUN_STATE_SUCCEEDED && state != graphdv1.RunState_RUN_STATE_INTERRUPTED {
-		a.reportUnforeseen("nothing large to read: the run is " + state.String() + ": " + run.GetFailure().GetMessage())
+		a.reportUnforeseen("nothing large: the run is " + state.String() + ": " + run.GetFailure().GetMessage())
 	}
 }

@@ -38,16 +38,17 @@ func (a *attack) warmUp(t *testing.T) {
 
 func (a *attack) runHonestly(t *testing.T, name string) {
 	t.Helper()
-	stream, err := a.client.Stream(t.Context(), &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
-		Graph: name, ThreadId: name, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload("{}")},
-	}})
-	require.NoError(t, err)
-	for {
-		e, err := stream.Recv()
-		require.NoError(t, err)
-		if end := e.GetEnd(); end != nil {
-			require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, end.GetRun().GetState(), "%v", end)
-			return
+	require.NoError(t, repeatWhileBusy(t.Context(), func() error {
+		stream, err := a.client.Stream(t.Context(), &graphdv1.StreamRequest{RequestId: name, Run: &graphdv1.RunSpec{
+			Graph: name, ThreadId: name, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: harness.NewPayload("{}")},
+		}})
+		for err == nil {
+			var e *graphdv1.Event
+			if e, err = stream.Recv(); e.GetEnd() != nil {
+				require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, e.GetEnd().GetRun().GetState(), "%v", e)
+				return nil
+			}
 		}
-	}
+		return err
+	}))
 }
