@@ -130,7 +130,7 @@ func TestDevServesThePage(t *testing.T) {
 	dev := commandRunner{isErrTerminal: true, openBrowser: opened.openBrowser}.launchCommand(t, "dev", "--listen", "127.0.0.1:0", "--store", "memory")
 	page := dev.complaints.waitForMatch(t, pageLink)
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+/$`, page)
-	require.NotContains(t, page, "7780")
+	require.NotContains(t, page, ":7780/")
 	require.Contains(t, dev.complaints.String(), "Port 7780 is taken")
 	browser := newBrowser(t, nil)
 	require.Contains(t, browser.readPage(t, page), `<script type="module"`)
