@@ -96,11 +96,13 @@ def test_a_worker_leaves_though_its_server_does_not_answer(quick: DevServer) -> 
 import sys, threading
 from graphd import START, StateGraph, memo
 go_on, done = threading.Event(), threading.Event()
-def node(state):
+def effect():
     print("begun", flush=True)
     go_on.wait()
-    return {"log": [memo("key", lambda: done.set() or "value")]}
-graph = StateGraph(dict).add_node("node", node).add_edge(START, "node").compile(server=sys.argv[1], name="stuck")
+    done.set()
+    return "value"
+graph = StateGraph(dict).add_node("node", lambda state: {"log": [memo("key", effect)]})
+graph = graph.add_edge(START, "node").compile(server=sys.argv[1], name="stuck")
 sys.stdin.readline()
 go_on.set()
 done.wait()
