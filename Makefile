@@ -58,8 +58,8 @@ GOTESTFLAGS ?=
 GOTIMEOUT   ?= 30m
 PKG         ?= ./...
 # The long ones begin first. Many tests wait for disks and clocks, so there are more packages than processors.
-TESTED      := $(patsubst ./...,./tests/... ./...,$(PKG))
-GOPACKAGES  ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+TESTED      := $(patsubst ./...,./tests/hostile ./internal/runtime/engine ./cmd/graphd ./tests/... ./...,$(PKG))
+GOPACKAGES  ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
 FUZZTIME    ?= 10s
 BENCH       ?= .
 BENCHFLAGS  ?=
@@ -111,8 +111,8 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: $(VENV)/ok $(PAGE) $(TS_MODULES) $(LANGGRAPH_JS) build ## Run all tests: go-test, and beside it, one after the other, python-test, ts-test, langgraph-js-test, examples, bench-smoke, page-smoke
-	$(MAKE) --no-print-directory -j2 --output-sync=target go-test python-test ts-test langgraph-js-test examples bench-smoke page-smoke
+test: $(VENV)/ok $(PAGE) $(TS_MODULES) $(LANGGRAPH_JS) build ## Run all tests: go-test, python-test, page-smoke, examples, ts-test, bench-smoke and langgraph-js-test, three at a time
+	$(MAKE) --no-print-directory -j3 --output-sync=target go-test python-test page-smoke examples ts-test bench-smoke langgraph-js-test
 
 .PHONY: go-test
 go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random order; make lint vets (PKG=./internal/graph/... narrows)
@@ -408,7 +408,7 @@ test-pythons: ## Install the wheel of dist/ for this machine into each Python th
 
 .PHONY: sbom
 sbom: build ## List what is in bin/graphd, modules and Go, in bin/graphd.cdx.json (CycloneDX); the image has it as /graphd.cdx.json
-	go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -version '$(VERSION)' \
+	CGO_ENABLED=0 GOFLAGS=-trimpath go tool -modfile=tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -version '$(VERSION)' \
 		-output bin/graphd.cdx.json bin/graphd
 
 .PHONY: vulncheck
@@ -425,7 +425,7 @@ clean: ## Remove what was built or fetched into this checkout
 
 $(LINT):
 	@mkdir -p bin
-	GOBIN='$(CURDIR)/bin' go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	CGO_ENABLED=0 GOFLAGS=-trimpath GOBIN='$(CURDIR)/bin' go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	@mv bin/golangci-lint '$@'
 
 $(BUF):
