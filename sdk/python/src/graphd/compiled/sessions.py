@@ -120,17 +120,18 @@ def _replace_sessions(key: tuple[Target, str], new: _LastingSession | None) -> N
 
 def close_sessions(address: str) -> None:
     """Works for the server at an address no longer. Graphs that are called again are attached anew."""
-    for session in _list_open():
+    for session in list_open():
         if session.address == address:
             session.close()
 
 
 def _close_all() -> None:
-    for session in _list_open():
+    for session in list_open():
         session.close()
 
 
-def _list_open() -> list[Session]:
+def list_open() -> list[Session]:
+    """The sessions of this process that have not been collected; some may be closed."""
     with _lock:
         return list(_open)
 
