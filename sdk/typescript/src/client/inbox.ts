@@ -6,13 +6,20 @@ import {
   InterruptService,
 } from "../_gen/graphd/v1/interrupt_service_pb.js";
 import { type Caller, callOnce, callRepeatedly, createId } from "../calls/index.js";
-import { toPayload } from "../codec/index.js";
+import { fromPayload, toPayload } from "../codec/index.js";
 import { InvalidArgumentError } from "../errors/index.js";
-import { wireThread } from "../names/index.js";
+import { wireName, wireThread } from "../names/index.js";
+import { type AnswerOutcome, answerQuestions, type BulkAnswerOptions } from "./bulk_answer.js";
 import { type QuestionChange, type WatchOptions, watchQuestions } from "./inbox_watch.js";
 import { listPages } from "./pages.js";
-import { type Question, readQuestion } from "./question.js";
+import { type Question, readMilliseconds, readQuestion } from "./question.js";
 import { buildQuestionFilter, type QuestionFilter } from "./question_filter.js";
+import {
+  type AnswerStatistics,
+  type QuestionStatistics,
+  readAnswerStatistics,
+  readStatistics,
+} from "./question_statistics.js";
 import { type Run, readRun, readTime } from "./run.js";
 
 const calls = InterruptService.method;
@@ -22,6 +29,48 @@ const PAGE = 100;
 export type TrailEntry = { kind: string; actor: string; note: string; time: Date | undefined };
 
 export type QuestionCount = { count: bigint; precision: "exact" | "at_most" | "at_least" };
+
+/** What an answer would do. */
+export type AnswerCheck = {
+  /** It decides the question. Without it, it is a vote, or nothing new. */
+  decides: boolean;
+  /** The same answer of the caller is stored already: nothing would change. */
+  repeated: boolean;
+  /** How many more votes like it would decide. */
+  missingVotes: number;
+  /** Milliseconds that it could be taken back. */
+  undo: number;
+};
+
+/** A question with its secret parts. */
+export type Revealed = {
+  value: unknown;
+  /** The default answer; left out without one. */
+  default: unknown;
+  /** The answer, without the secret parts for a caller who may not see those of the answer. */
+  response: unknown;
+  /** The entry in the trail that says who has seen what. */
+  entry: TrailEntry | undefined;
+};
+
+/** A link. A holder of it can answer as its person: send it to that person only. */
+export type Link = {
+  url: string;
+  /** The path of the URL, for a server that is reached by another name. */
+  path: string;
+  expiresAt: Date | undefined;
+};
+
+export type LinkOptions = {
+  /** Who answers by the link; the caller when left out. Another person needs the right link-others. */
+  principal?: string;
+  /** Groups of that person. */
+  groups?: string[];
+  /** Milliseconds that it is valid, 3 days when left out. */
+  valid?: number;
+  /** It ends with the next change of the question. */
+  bound?: boolean;
+};
 
 export type ListOptions = QuestionFilter & {
   /** `created`, oldest first, or `due`, the next due first. */
@@ -54,10 +103,34 @@ export class Inbox {
 
   /** Counts the open questions that fit one condition, all of them without any. */
   async count(filter: QuestionFilter = {}): Promise<QuestionCount> {
-    const request = { filters: [buildQuestionFilter(filter)] };
-    const [found] = (await callRepeatedly(this.caller, calls.countInterrupts, request)).counts;
-    const precision = CountInterruptsResponse_Precision[found?.precision ?? 0] ?? "";
-    return { count: found?.count ?? 0n, precision: precision.toLowerCase() as QuestionCount["precision"] };
+    const [count] = await this.countEach([filter]);
+    return count ?? { count: 0n, precision: "exact" };
+  }
+
+  /** Counts the open questions of several filters at once, 32 at most, like `[{}, { mine: true }]`. */
+  async countEach(filters: QuestionFilter[]): Promise<QuestionCount[]> {
+    const request = { filters: filters.map(buildQuestionFilter) };
+    const { counts } = await callRepeatedly(this.caller, calls.countInterrupts, request);
+    return counts.map(({ count, precision }) => {
+      const name = (CountInterruptsResponse_Precision[precision] ?? "").toLowerCase();
+      return { count, precision: name as QuestionCount["precision"] };
+    });
+  }
+
+  /**
+   * Reads what became of questions in the last 24 hours, by intervals of an hour or so many milliseconds: a multiple
+   * of 15 minutes that divides a day. The counts are those of the server that answers, since it began to count.
+   */
+  async statistics(options: { interval?: number } = {}): Promise<QuestionStatistics> {
+    const { interval } = options;
+    const request = interval === undefined ? {} : { interval: durationFromMs(interval) };
+    return readStatistics(await callRepeatedly(this.caller, calls.getInterruptStatistics, request));
+  }
+
+  /** Reads how the questions of a node were answered since the server that answers began to count. */
+  async answerStatistics(graph: string, node: string): Promise<AnswerStatistics> {
+    const request = { graph, node: wireName(node) };
+    return readAnswerStatistics(await callRepeatedly(this.caller, calls.getAnswerStatistics, request));
   }
 
   async get(threadId: string, id: string): Promise<Question> {
@@ -70,6 +143,30 @@ export class Inbox {
    */
   async answer(question: Question, value: unknown, options: { note?: string } = {}): Promise<Run> {
     return await this.respond(question, { case: "value", value: toPayload(value) }, options.note);
+  }
+
+  /** What an answer would do: it is checked as by `answer`, with the same errors, and not stored. */
+  async check(question: Question, value: unknown): Promise<AnswerCheck> {
+    const outcome = { case: "value", value: toPayload(value) } as const;
+    const responses = [{ interruptId: question.id, outcome, seen: question.seen }];
+    const request = { threadId: wireThread(question.threadId), responses };
+    const [found] = (await callRepeatedly(this.caller, calls.checkResponses, request)).outcomes;
+    const { decides = false, repeated = false, missingVotes = 0 } = found ?? {};
+    return { decides, repeated, missingVotes, undo: readMilliseconds(found?.undo) };
+  }
+
+  /**
+   * Gives one answer to many questions, as they were read, and tells what came of each. One that can't be answered is
+   * skipped, with the reason. The call goes on by itself after a lost connection. A program that may end meanwhile
+   * gives a `requestId`: with the same one it goes on, and answers none twice. A `GraphdError` that ends the call has
+   * the `outcomes` until then, and the `requestId` to go on with.
+   */
+  async answerMany(
+    questions: readonly Question[],
+    value: unknown,
+    options: BulkAnswerOptions = {},
+  ): Promise<AnswerOutcome[]> {
+    return await answerQuestions(this.caller, questions, value, options);
   }
 
   /** Says that a question gets no answer: its node is told, as `InterruptDismissed`. */
@@ -94,6 +191,32 @@ export class Inbox {
     return readQuestion(
       await callOnce(this.caller, calls.delegateInterrupt, { ...nameOf(question), to, note }),
     );
+  }
+
+  /**
+   * Shows the secret parts of a question, and records in its trail who has seen which. `pointers` names some of
+   * `question.secret`; left out, all.
+   */
+  async reveal(
+    question: Named,
+    { pointers = [], note = "" }: { pointers?: string[]; note?: string } = {},
+  ): Promise<Revealed> {
+    const request = { ...nameOf(question), pointers, note };
+    const found = await callOnce(this.caller, calls.revealInterrupt, request);
+    return {
+      value: fromPayload(found.value),
+      default: fromPayload(found.defaultResponse),
+      response: fromPayload(found.response),
+      entry: found.entry && readTrailEntry(found.entry),
+    };
+  }
+
+  /** Makes a link by which one person answers an open question in a browser, without other credentials. */
+  async makeLink(question: Named, { valid, ...options }: LinkOptions = {}): Promise<Link> {
+    const time = valid === undefined ? {} : { valid: durationFromMs(valid) };
+    const request = { ...nameOf(question), ...options, ...time };
+    const { url, path, expireTime } = await callRepeatedly(this.caller, calls.makeLink, request);
+    return { url, path, expiresAt: readTime(expireTime) };
   }
 
   /** Takes the caller's answer back before it takes effect, or the caller's vote. */

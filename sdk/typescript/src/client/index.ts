@@ -1,3 +1,4 @@
+export type { AnswerOutcome, BulkAnswerError, BulkAnswerOptions } from "./bulk_answer.js";
 export { Client, type Graph, type RunOptions, type StreamOptions, type ThreadSummary } from "./client.js";
 export type { RunConfig } from "./config.js";
 export { type EventRequest, type FollowOptions, followEvents } from "./event_stream.js";
@@ -11,11 +12,26 @@ export {
 export type { FollowedItem, FollowRunOptions } from "./follow_run.js";
 export { buildGotos } from "./gotos.js";
 export { type GraphShape, UNKNOWN_GRAPH } from "./graph_shape.js";
-export { Inbox, type ListOptions, type QuestionCount, type TrailEntry } from "./inbox.js";
+export {
+  type AnswerCheck,
+  Inbox,
+  type Link,
+  type LinkOptions,
+  type ListOptions,
+  type QuestionCount,
+  type Revealed,
+  type TrailEntry,
+} from "./inbox.js";
 export type { QuestionChange, WatchOptions } from "./inbox_watch.js";
 export { fromLabels, toLabels } from "./labels.js";
 export type { Question, QuestionAction, QuestionState, Vote } from "./question.js";
 export type { QuestionFilter } from "./question_filter.js";
+export type {
+  AnswerStatistics,
+  QuestionCounts,
+  QuestionSeries,
+  QuestionStatistics,
+} from "./question_statistics.js";
 export type { Run, RunStatus } from "./run.js";
 export { invokeRun, type RunCall, type StreamCall, streamRun } from "./run_call.js";
 export type { CallSpec } from "./run_request.js";
