@@ -36,24 +36,28 @@ export class Attachment {
     return this.hasLeft;
   }
 
-  /** Resolves when the server has taken the graph, with its version. */
-  async untilReady(): Promise<string> {
+  /** Resolves when the server has taken the graph, with its version. Where none is, the worker soon leaves. */
+  async untilReady(timeout = ATTACH_TIMEOUT): Promise<string> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = after(() => reject(this.describeSilence()), ATTACH_TIMEOUT);
+      timer = after(() => reject(this.describeSilence(timeout)), timeout);
     });
     try {
       await Promise.race([this.session.ready, late]);
+    } catch (error) {
+      this.isLasting = false;
+      this.leaveSoon();
+      throw error;
     } finally {
       clearTimeout(timer);
     }
     return this.session.versions.get(this.program.name) ?? "";
   }
 
-  private describeSilence(): ServerUnavailableError {
+  private describeSilence(timeout: number): ServerUnavailableError {
     const last = this.session.lastProblem;
     return new ServerUnavailableError(
-      `no graphd answered at ${this.address} within ${ATTACH_TIMEOUT / 1000} s; is \`graphd serve\` running there?` +
+      `no graphd answered at ${this.address} within ${timeout / 1000} s; is \`graphd serve\` running there?` +
         (last ? ` The last error: ${last.message}` : ""),
       { code: "UNAVAILABLE", cause: last },
     );

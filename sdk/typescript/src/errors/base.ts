@@ -12,12 +12,12 @@ export type BaseErrorFields = { lc_error_code?: ErrorCode; cause?: unknown };
 
 /** What all errors of this package are. */
 export class BaseLangGraphError extends Error {
-  lc_error_code: ErrorCode | undefined;
+  declare lc_error_code?: ErrorCode;
 
   constructor(message?: string, fields: BaseErrorFields = {}) {
     super(message, "cause" in fields ? { cause: fields.cause } : undefined);
     this.name = new.target.unminifiable_name;
-    this.lc_error_code = fields.lc_error_code;
+    if (fields.lc_error_code !== undefined) this.lc_error_code = fields.lc_error_code;
   }
 
   /** The name of the class, which stays when a bundler renames it. */

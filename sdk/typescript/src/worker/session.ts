@@ -26,6 +26,8 @@ const FIRST_PAUSE = 50;
 const SILENT_BEATS = 3;
 /** Milliseconds a server may take to say welcome, however short its beats are. */
 const PATIENCE = 2_000;
+/** Milliseconds a server may take to end the stream of a worker that leaves. */
+const FAREWELL = 1_000;
 
 type Request = MessageInitShape<typeof ConnectRequestSchema>;
 type SessionCaller = DuplexCaller & { readonly address: string; close(): void };
@@ -95,7 +97,9 @@ export class Session implements TaskSession {
       new ServerUnavailableError("this worker has left before the server took it", { code: "UNAVAILABLE" }),
     );
     this.stream?.end();
+    const unanswered = setTimeout(() => this.stream?.cancel(), FAREWELL);
     await this.ended.catch(() => {});
+    clearTimeout(unanswered);
     this.caller.close();
   }
 
