@@ -20,5 +20,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "forks",
+    // The files of a process share what they import: anew for each file, that takes more than the tests.
+    isolate: false,
   },
 });
