@@ -35,7 +35,7 @@ log = logging.getLogger("graphd.worker")
 _TICK = 0.02  # seconds between two looks while there is something to tell
 _IDLE_TICK = 0.5  # and while there is nothing
 _SILENT_BEATS = 3
-_PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
+_PATIENCE = 2.0  # seconds a server may take to say welcome, or to take a goodbye, however short its beats are
 
 
 def _process_ends() -> bool:
@@ -137,8 +137,16 @@ class Session:
         self._tasks.progress.wake()
         self._outbox.close()
         self._runner.close()
+        self._wait_for_stream_end()
         self._connection.close()
         self._over.set()
+
+    def _wait_for_stream_end(self) -> None:
+        """Waits until the server has taken the goodbye: until then it gives this worker tasks, and for those of a
+        connection that breaks it waits as long as a lease lasts."""
+        streams = self._threads[0]
+        if threading.current_thread() is not streams:
+            streams.join(_PATIENCE)
 
     def send_request(self, request: ws.ConnectRequest) -> None:
         if request.update.HasField("emit"):
@@ -249,7 +257,7 @@ class Session:
         hello = build_hello(self.worker_id, self.specs, self._tasks.leases(), self._capacity.current_credit())
         yield ws.ConnectRequest(hello=hello)
         number, last = 0, time.monotonic()
-        while not self._closed.is_set() and outbox is self._outbox:
+        while outbox is self._outbox:  # a goodbye is sent after the session was closed
             try:
                 request = outbox.take(max(0.0, last + self._beat - time.monotonic()))
                 if request is None:
