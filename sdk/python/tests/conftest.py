@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,12 @@ from graphd.compiled import sessions
 from graphd.dev import DevServer, dev
 from tests.graph_documents import COUNT, ELSEWHERE, GREET, REFUND
 from tests.secured import make_certificates
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the collector need not look at all of it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +54,18 @@ def client(server: DevServer) -> Client:
 def aclient(client: Client, server: DevServer) -> AsyncClient:
     """The same for async tests."""
     return AsyncClient(server.address)
+
+
+@pytest.fixture(scope="module")
+def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """httpx trusts one authority: without that each new client reads those of the whole world, and calls http."""
+    certifi = pytest.importorskip("certifi")
+    first, end, _ = Path(certifi.where()).read_text().partition("-----END CERTIFICATE-----\n")
+    file = tmp_path_factory.mktemp("authority") / "authority.pem"
+    file.write_text(first + end)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(file))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -61,8 +61,9 @@ def answer(graph: Any) -> None:
 
 @contextmanager
 def garbage() -> Iterator[list[Any]]:
-    """What only the collector finds of the block."""
+    """What only the collector finds of the block. What threads of other tests let go meanwhile is not of it."""
     gc.collect()
+    gc.freeze()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:

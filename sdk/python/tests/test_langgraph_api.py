@@ -23,6 +23,8 @@ from tests.langgraph_api.graphs import build_graphs
 from tests.langgraph_api.notes import Notes, http_status
 from tests.langgraph_api.server import find_url, open_store
 
+pytestmark = pytest.mark.usefixtures("one_authority")
+
 
 class Outer(TypedDict):
     """The state of a graph of LangGraph that has a graph of graphd as a node."""

@@ -14,6 +14,8 @@ from graphd.dev import DevServer
 from tests.langgraph_api.graphs import build_graphs
 from tests.langgraph_api.server import find_url
 
+pytestmark = pytest.mark.usefixtures("one_authority")
+
 ORIGIN = "http://localhost:3000"
 SHOWN_TO_PAGES = "access-control-expose-headers"
 

@@ -18,6 +18,8 @@ from graphd.dev import DevServer
 from tests.langgraph_api.server import find_url
 from tests.test_known_callers import make_key
 
+pytestmark = pytest.mark.usefixtures("one_authority")
+
 ORIGIN = "http://localhost:3000"
 NAME = "graphd.example"
 NOWHERE = str(uuid.uuid4())

@@ -91,9 +91,16 @@ def test_programs_start_the_carried_server(installed: Environment) -> None:
     assert installed.run("python", "-c", PROGRAM).splitlines() == ["go on?", "{'answer': 'yes'}"]
 
 
-@pytest.mark.parametrize("example", ["refund-review-python", "tool-approval"])
+@pytest.mark.parametrize(
+    "example",
+    [
+        "refund-review-python/test_refund.py::test_a_question_outlives_the_worker_and_the_server",
+        "tool-approval/test_agent.py",
+    ],
+    ids=["refund-review-python", "tool-approval"],
+)
 def test_examples_run(example: str, installed: Environment) -> None:
-    """The tests of the examples play them as people do: servers, workers and the command line."""
+    """Tests of the examples play them as people do: servers, workers and the command line."""
     command = ["-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", "-p", "no:warnings"]
     assert " passed" in installed.run("python", "-B", *command, str(EXAMPLES / example))
 
