@@ -130,12 +130,16 @@ function readRoutes(branch: BranchDeclaration, returned: unknown): unknown[] {
   targets.forEach((target, at) => {
     if (target === undefined || target === null || target === START) {
       throw new InvalidUpdateError(
-        `the condition "${branch.name}" after node "${branch.source}" returned ${String(chosen[at])}, which is no ` +
-          "valid destination",
+        `the condition "${branch.name}" after node "${branch.source}" returned ${describeRoute(chosen[at])}: want ` +
+          (branch.paths ? `one of ${Object.keys(branch.paths).join(", ")}, or a Send` : "a node, END or a Send"),
       );
     }
   });
   return targets;
+}
+
+function describeRoute(returned: unknown): string {
+  return typeof returned === "string" ? `"${returned}"` : String(returned);
 }
 
 function buildTask(

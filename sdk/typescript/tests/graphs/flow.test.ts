@@ -36,6 +36,20 @@ async function collect(chunks: Promise<AsyncIterable<unknown>>): Promise<unknown
 }
 
 describe("flow", () => {
+  test.each([
+    [() => "nowhere", ["b", END], 'returned "nowhere": want one of b, __end__, or a Send'],
+    [() => undefined, ["b", END], "returned undefined: want one of b, __end__, or a Send"],
+    [() => null, undefined, "returned null: want a node, END or a Send"],
+  ])("a router that leads nowhere says what would be right", async (route, paths, problem) => {
+    const graph = new StateGraph(State)
+      .addNode("a", () => ({ log: "a" }))
+      .addNode("b", () => ({ log: "b" }))
+      .addEdge(START, "a")
+      .addConditionalEdges("a", route as never, paths as never)
+      .compile();
+    await expect(graph.invoke({})).rejects.toThrow(`the condition "condition" after node "a" ${problem}`);
+  });
+
   test("routers lead to nodes, to sends and to the end", async () => {
     const graph = new StateGraph(State)
       .addNode("a", () => ({ log: "a" }))
