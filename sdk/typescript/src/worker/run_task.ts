@@ -131,7 +131,9 @@ function readRoutes(branch: BranchDeclaration, returned: unknown): unknown[] {
     if (target === undefined || target === null || target === START) {
       throw new InvalidUpdateError(
         `the condition "${branch.name}" after node "${branch.source}" returned ${describeRoute(chosen[at])}: want ` +
-          (branch.paths ? `one of ${Object.keys(branch.paths).join(", ")}, or a Send` : "a node, END or a Send"),
+          (branch.paths
+            ? `one of ${Object.keys(branch.paths).join(", ")}, or a Send`
+            : "a node, END or a Send"),
       );
     }
   });
