@@ -183,7 +183,7 @@ ledger: $(VENV)/ok ## Kill servers KILLS (300) times on each store while workers
 .PHONY: faults
 faults: ## Break servers, Redis, clocks and the network between under THREADS (1000) threads with a question each; SEED=number draws the same faults again
 	go test -tags=faults ./tests/replicas -count=1 -v -parallel=1 -timeout=2h \
-		-args -threads=$(THREADS) -over=1m -seed=$(SEED) -limit=30m
+		-args -threads=$(THREADS) -watchers=2000 -over=1m -seed=$(SEED) -limit=30m
 
 .PHONY: soak
 soak: ## The same again and again for SOAK (30m), each time with other faults

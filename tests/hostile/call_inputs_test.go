@@ -249,7 +249,7 @@ func callInputs() []input {
 			})
 		}},
 		{"runs that hold much and compute", func(ctx context.Context, a *attack) {
-			a.requireGraph(ctx, "hoard-round", hoardGraph("{ expr: { update: { i: \"1\" } } }", "state.i < 10"))
+			a.requireGraph(ctx, "hoard-round", hoardGraph("{ expr: { update: { i: \"1\" } } }", fmt.Sprintf("state.i < %d", a.scaleCount(3, 10))))
 			a.runHoards(ctx, "hoard-round", func(thread string) {
 				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
 				a.recordAnswer("WaitRun", err)
@@ -413,14 +413,14 @@ conditional_edges:
 `
 }
 
-// hoardRuns hold more together than a server has.
-const hoardRuns = 40
+// countHoards is how many runs hold more together than a server has.
+func (a *attack) countHoards() int { return a.scaleCount(24, 120) }
 
 // runHoards runs such a graph many times, all at once, and deletes the threads when
 // each of them was looked after.
 func (a *attack) runHoards(ctx context.Context, name string, after func(thread string)) {
 	seed := strings.Repeat("x", 115_000)
-	a.runConcurrently(ctx, hoardRuns*a.scale, func(i int) {
+	a.runConcurrently(ctx, a.countHoards(), func(i int) {
 		thread := fmt.Sprint(name, "-", i)
 		for ctx.Err() == nil {
 			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: thread, Run: &graphdv1.RunSpec{
@@ -435,7 +435,7 @@ func (a *attack) runHoards(ctx context.Context, name string, after func(thread s
 			a.honest.waitForRuns(ctx, 5) // the store is busy, or there is no memory
 		}
 	})
-	for i := range hoardRuns * a.scale {
+	for i := range a.countHoards() {
 		a.deleteThread(context.WithoutCancel(ctx), fmt.Sprint(name, "-", i))
 	}
 }

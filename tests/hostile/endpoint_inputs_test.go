@@ -385,7 +385,7 @@ func (a *attack) runOnEndpoints(ctx context.Context, kind map[string]hostileEndp
 			a.recordAnswer("Listen", err)
 			return
 		}
-		a.runOnEndpoint(ctx, "trick-"+strings.ReplaceAll(names[i], " ", "-"), address, 10*a.scale)
+		a.runOnEndpoint(ctx, "trick-"+strings.ReplaceAll(names[i], " ", "-"), address, a.scaleCount(4, 30))
 	})
 }
 

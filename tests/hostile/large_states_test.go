@@ -17,7 +17,7 @@ import (
 // largeStates are many calls at once on threads that hold 7 MB each: answers, streams
 // of answers and updates of the state.
 func largeStates(ctx context.Context, a *attack) {
-	threads, calls := a.scaleCount(30, 50), a.scaleCount(200, 1500)
+	threads, calls := a.scaleCount(30, 50), a.scaleCount(90, 1500)
 	a.requireGraph(ctx, "asks-much", hoardGraph(`{ ask: { message: "'?'", update: { i: "1" } } }`, "true"))
 	name := func(i int) string { return fmt.Sprint("asks-much-", i) }
 	seed := strings.Repeat("x", 115_000)

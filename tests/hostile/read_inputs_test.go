@@ -114,7 +114,7 @@ func readInputs() []input {
 			}
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			a.runConcurrently(ctx, 200*a.scale, func(i int) {
+			a.runConcurrently(ctx, a.scaleCount(100, 600), func(i int) {
 				var err error
 				switch i % 4 {
 				case 0:

@@ -13,7 +13,7 @@ import (
 func workerInputs() []input {
 	return []input{
 		{"workers: one id again and again", func(ctx context.Context, a *attack) {
-			a.runConcurrently(ctx, a.scaleCount(10_000, 30_000), func(int) { a.connectWorker(ctx, "the-same", nil) })
+			a.runConcurrently(ctx, a.scaleCount(3000, 30_000), func(int) { a.connectWorker(ctx, "the-same", nil) })
 		}},
 		{"workers: forged held leases", func(ctx context.Context, a *attack) {
 			a.connectWorker(ctx, "holder", newForgedLeases(100_000))

@@ -11,7 +11,7 @@ import (
 
 // partialSize is the size of a test that tries one kind of fault.
 func partialSize() (n int, long time.Duration) {
-	return max(40, *threads/5), max(3*time.Second, *spread/5)
+	return max(24, *threads/5), max(3*time.Second, *spread/5)
 }
 
 // Redis that answers late, and connections that are gone without a word, for

@@ -26,7 +26,7 @@ import (
 	"github.com/graphd-dev/graphd/tests/harness"
 )
 
-var watchers = flag.Int("watchers", 2000, "how many threads are watched on one server while another one runs them")
+var watchers = flag.Int("watchers", 1000, "how many threads are watched on one server while another one runs them")
 
 // pulseGraph runs some short supersteps, and shows a large state where it has one.
 const pulseGraph = `

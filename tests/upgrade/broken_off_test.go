@@ -20,7 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/network"
 )
 
-var breakEvery = flag.Int("every", 5, "after each how many things that a migration sends it is broken off")
+var breakEvery = flag.Int("every", 13, "after each how many things that a migration sends it is broken off")
 
 // TestMigrationsThatAreBrokenOff ends a migration after things that it sends, as
 // kill -9 would, and sees the next one end it: the store is then the same as after

@@ -33,7 +33,7 @@ func TestCrashOnRedis(t *testing.T) {
 			want, calls := d.runInBubble(t, openMemory, 0, faultRefused)
 			points := 0
 			for j, m := range faultModes {
-				for at := int64(i*5+j*11) % 61; at <= calls; at += 61 {
+				for at := int64(i*5+j*11) % 61; at <= calls; at += 122 {
 					s, err := redis.Open(t.Context(), redis.Options{
 						URL: server.URL(fmt.Sprintf("shared=true&prefix=d%d-%d-%d", i, j, at)),
 					})

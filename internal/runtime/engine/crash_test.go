@@ -434,12 +434,12 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashOnDisk runs the short form over the embedded store.
+// TestCrashOnDisk plays fewer places over the embedded store.
 func TestCrashOnDisk(t *testing.T) {
 	for i, d := range crashCases() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			crashAtCalls(t, &d, i, 5**crashEvery, func(t *testing.T) checkpoint.Store {
+			crashAtCalls(t, &d, i, 11**crashEvery, func(t *testing.T) checkpoint.Store {
 				t.Helper()
 				return guardTrails(t, openSQLite(t))
 			})
