@@ -95,6 +95,19 @@ def test_a_graph_on_a_saver_ends_with_its_last_reference(server: DevServer) -> N
     until(lambda: session.closed)  # another thread may have collected it just now
 
 
+def test_graphs_that_are_gone_get_no_task_of_the_next_one(server: DevServer) -> None:
+    def compile_graph(text: str) -> Any:
+        return builder(text).compile(InMemorySaver(server=server.address), name="next")
+
+    for number in range(3):
+        graphs = [compile_graph("gone") for _ in range(20)]
+        for graph in graphs:
+            graph.attach()
+        del graph
+        graphs.clear()
+        assert compile_graph("next").invoke({}, config(f"next-{number}")) == {"said": "next"}
+
+
 def test_collecting_a_graph_waits_for_no_lock(server: DevServer) -> None:
     """The collector runs in the middle of anything, say of a pool that takes work."""
     graph = builder("collected").compile(InMemorySaver(server=server.address), name="collected")

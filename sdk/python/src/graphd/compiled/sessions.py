@@ -13,6 +13,7 @@ import os
 import queue
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphd.client.connection import GraphConnection
@@ -55,6 +56,7 @@ def attach_program(
     server = server_at(*target)
     below = program.descendants()
     specs = [*(build_spec(child, as_child=True) for child in below), build_spec(program)]
+    _wait_for_orphans()
     session = Session(server, specs, {p.name: p for p in [*below, program]}, limits=limits, store=program.store)
     if not lasting:
         _close_after(owner, session)
@@ -80,7 +82,7 @@ def close_attachment(attachment: Attachment, grace: float) -> None:
 
 # Sessions whose graphs are gone. The collector may run in any thread, in the middle of
 # anything, with any lock held: a finalizer must not close a session itself.
-_orphans: queue.SimpleQueue[Session] = queue.SimpleQueue()
+_orphans: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 _closer: threading.Thread | None = None
 
 
@@ -91,12 +93,23 @@ def _close_after(owner: object, session: Session) -> None:
         if _closer is None or not _closer.is_alive():  # a fork has no threads
             _closer = threading.Thread(target=_close_orphans, name="graphd-closer", daemon=True)
             _closer.start()
-    weakref.finalize(owner, _orphans.put, session)
+    weakref.finalize(owner, _orphans.put, session.close)
 
 
 def _close_orphans() -> None:
     while True:
-        _orphans.get().close()
+        _orphans.get()()
+
+
+def _wait_for_orphans() -> None:
+    """Waits until the sessions of graphs that are gone are closed: one of the same name would be given tasks of the
+    next graph."""
+    with _lock:
+        closer = _closer
+    if closer is not None and closer.is_alive():
+        closed = threading.Event()
+        _orphans.put(closed.set)
+        closed.wait(ATTACH_TIMEOUT)
 
 
 def _register_session(session: Session) -> None:
