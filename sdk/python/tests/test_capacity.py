@@ -73,7 +73,7 @@ def compile_node(node: Any, limits: WorkerLimits) -> Any:
 
 
 async def test_many_coroutines_run_at_the_same_time() -> None:
-    together, here, all_here = 1000, 0, asyncio.Event()
+    together, here, all_here = 300, 0, asyncio.Event()
 
     async def node(state: State) -> State:
         nonlocal here

@@ -173,16 +173,16 @@ graph.serve()
     subprocess.run([sys.executable, "-c", program, server.address], timeout=120, check=True)
 
 
-def test_a_result_of_a_hundred_megabytes_fails_at_once(server: DevServer) -> None:
+def test_a_result_that_is_far_too_large_fails_at_once(server: DevServer) -> None:
     runs: list[int] = []
 
     def node(state: State) -> dict[str, Any]:
         runs.append(1)
-        return {"log": ["x" * (100 << 20)]}
+        return {"log": ["x" * (32 << 20)]}
 
     failed = failure(node, server, "large")
     assert failed.reason == "OUTPUT_TOO_LARGE"
-    assert "104857" in failed.message and "4194304" in failed.message
+    assert "33554" in failed.message and "4194304" in failed.message
     assert len(runs) == 1
 
 
@@ -200,7 +200,7 @@ def test_a_value_without_json_names_itself(quick: DevServer) -> None:
 
 
 def test_a_memo_that_is_too_large_fails_its_node(server: DevServer) -> None:
-    failed = failure(lambda state: {"log": [memo("big", lambda: "x" * (100 << 20))]}, server, "big-memo")
+    failed = failure(lambda state: {"log": [memo("big", lambda: "x" * (32 << 20))]}, server, "big-memo")
     assert failed.type == "GraphdError" and "larger than" in failed.message
 
 
