@@ -142,7 +142,7 @@ func TestHostileSet(t *testing.T) {
 	b := startHonestClient(t, s)
 	c, err := s.newClient(t.Context())
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return b.runCount() > 20 }, time.Minute, 10*time.Millisecond)
+	b.waitForRuns(t.Context(), 20)
 	a := &attack{server: s, client: c, honest: b, scale: 1, counts: make(map[codes.Code]int)}
 	if *long {
 		a.scale = 3
