@@ -27,7 +27,7 @@ const SILENT_BEATS = 3;
 /** Milliseconds a server may take to say welcome, however short its beats are. */
 const PATIENCE = 2_000;
 /** Milliseconds a server may take to end the stream of a worker that leaves. */
-const FAREWELL = 1_000;
+const LEAVE_TIMEOUT = 1_000;
 
 type Request = MessageInitShape<typeof ConnectRequestSchema>;
 type SessionCaller = DuplexCaller & { readonly address: string; close(): void };
@@ -97,7 +97,7 @@ export class Session implements TaskSession {
       new ServerUnavailableError("this worker has left before the server took it", { code: "UNAVAILABLE" }),
     );
     this.stream?.end();
-    const unanswered = setTimeout(() => this.stream?.cancel(), FAREWELL);
+    const unanswered = setTimeout(() => this.stream?.cancel(), LEAVE_TIMEOUT);
     await this.ended.catch(() => {});
     clearTimeout(unanswered);
     this.caller.close();
