@@ -57,6 +57,24 @@ describe("threads and graphs", () => {
     assert.deepEqual(page.problems, []);
   });
 
+  check("what happens between the first reading and the first events is shown", async () => {
+    const question = await server.ask("eva", "trip", "paris", { place: "Paris" });
+    const { promise: answered, resolve: letGo } = createBarrier();
+    const { promise: read, resolve: noteRead } = createBarrier();
+    const page = await openPage(server, "ana", "/threads/paris", { prepare: async (prepared) => {
+      prepared.on("requestfinished", (request) => request.url().endsWith("ThreadService/ListCheckpoints") && noteRead());
+      await prepared.route("**/*GraphService/Watch", async (route) => {
+        await answered;
+        await route.continue();
+      });
+    } });
+    await read;
+    await server.answer("ana", question, '"yes"');
+    letGo();
+    await page.getByRole("img", { name: "join of flight, hotel, done" }).waitFor();
+    assert.deepEqual(page.problems, []);
+  });
+
   check("the graph of a node opens in place, with the run on it, and closes", async () => {
     const question = await server.ask("eva", "trip", "oslo", { place: "Oslo" });
     const page = await openPage(server, "ana", "/threads/oslo?tab=timeline");
@@ -193,3 +211,9 @@ describe("threads and graphs", () => {
     assert.deepEqual(page.problems, []);
   });
 });
+
+function createBarrier() {
+  let resolve;
+  const promise = new Promise((done) => { resolve = done; });
+  return { promise, resolve };
+}

@@ -32,6 +32,8 @@ export class ThreadFollower {
   private readonly closing = new AbortController();
   private pending: Event[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private loading: Promise<void> | undefined;
+  private isOutdated = false;
 
   constructor(private readonly threadId: string) {}
 
@@ -49,7 +51,23 @@ export class ThreadFollower {
     await this.load();
   }
 
-  private async load(): Promise<void> {
+  /** Reads the thread, and once more when it may have changed meanwhile. */
+  private load(): Promise<void> {
+    this.isOutdated = true;
+    this.loading ??= this.readUntilCurrent().finally(() => {
+      this.loading = undefined;
+    });
+    return this.loading;
+  }
+
+  private async readUntilCurrent(): Promise<void> {
+    while (this.isOutdated && !this.closing.signal.aborted) {
+      this.isOutdated = false;
+      await this.read();
+    }
+  }
+
+  private async read(): Promise<void> {
     try {
       const { signal } = this.closing;
       const thread = await client.call<Thread>("ThreadService/GetThread", { threadId: this.threadId, view: "THREAD_VIEW_FULL" }, signal);
@@ -133,7 +151,8 @@ export class ThreadFollower {
       const hasProgress = this.pending.some((e) => e.checkpoint ?? e.runState ?? e.interrupt ?? e.interruptResolved ?? e.task);
       this.pending = [];
       this.show({ events: all.slice(more), dropped: dropped + more });
-      if (hasProgress && events.length > 0) void this.load();
+      // The first events, too, may be of later than what was read before them.
+      if (hasProgress) void this.load();
     }, settleFor);
   }
 
