@@ -19,8 +19,8 @@ export interface GraphShape {
   readonly shortLivedKeys: ReadonlySet<string>;
   /** What a node was declared with. */
   nodeMetadata(node: string): Readonly<Record<string, unknown>>;
-  /** How the graph in a node keeps its state; left out when there is none, or it keeps none. */
-  nestedPersistence(node: string): "own" | "inherit" | undefined;
+  /** How the graph in a node keeps its state; left out when there is no graph, or none that is known. */
+  nestedPersistence(node: string): "own" | "inherit" | "none" | undefined;
   /** A stored message as an object. */
   readMessage(stored: Record<string, unknown>): unknown;
 }

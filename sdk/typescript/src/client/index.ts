@@ -38,7 +38,13 @@ export type { CallSpec } from "./run_request.js";
 export { type ShownInterrupt, showInterrupt, showQuestions } from "./shown_interrupt.js";
 export type { PlaceConfig, SnapshotMetadata, StateSnapshot, TaskSnapshot } from "./snapshots.js";
 export { formatChunk, formatServerSentEvent, readStreamFormat, type StreamFormat } from "./stream_format.js";
-export { readStreamModes, STREAM_MODES, type StreamItem, type StreamMode } from "./stream_modes.js";
+export {
+  readStreamModes,
+  STREAM_MODES,
+  type StreamItem,
+  type StreamMode,
+  selectKeys,
+} from "./stream_modes.js";
 export {
   getThreadState,
   type HistoryOptions,
@@ -46,5 +52,6 @@ export {
   type StateUpdate,
   type ThreadPlace,
   updateThreadState,
+  writeInput,
 } from "./thread_states.js";
 export { buildWireContext, CONFIGURABLE } from "./wire_context.js";

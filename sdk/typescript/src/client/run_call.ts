@@ -1,5 +1,5 @@
 /** Makes the calls of one run and turns what comes back into items. */
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import { CancelRunRequest_Action, GraphService } from "../_gen/graphd/v1/graph_service_pb.js";
 import type { Interrupt } from "../_gen/graphd/v1/interrupt_pb.js";
 import { type Run, RunState } from "../_gen/graphd/v1/run_pb.js";
@@ -17,6 +17,7 @@ import {
   buildResume,
   buildStart,
   type CallSpec,
+  isCommand,
   looksLikeIdMap,
   responsesOf,
 } from "./run_request.js";
@@ -47,8 +48,9 @@ export type StreamCall = RunCall & {
 export async function* streamRun(call: StreamCall): AsyncGenerator<StreamItem, void, undefined> {
   const { caller, spec, modes, subgraphs, stored, outputKeys } = call;
   const { shape, config } = spec;
-  const translator = new Translator({ modes, shape, config, outputKeys, subgraphs, stored });
-  const filter = filterOf(modes, { subgraphs, someKeys: (outputKeys ?? shape.shownKeys) !== undefined });
+  const inputKeys = keysOfInput(call.input);
+  const translator = new Translator({ modes, shape, config, outputKeys, inputKeys, subgraphs, stored });
+  const filter = filterOf(modes, { subgraphs, someKeys: outputKeys !== undefined });
   const request = await buildRequest(call, filter);
   if (translator.wantsProgress && stored && goesOn(request)) translator.setProgress(await readProgress(call));
   const run = yield* translateRun(call, request, translator);
@@ -76,8 +78,14 @@ export async function invokeRun(call: RunCall): Promise<unknown> {
   return { ...(isObject(shown) ? shown : {}), [INTERRUPT]: showQuestions(interrupts) };
 }
 
+/** The keys that an input writes; `undefined` for a command, and when a call goes on without one. */
+function keysOfInput(input: unknown): string[] | undefined {
+  return isCommand(input) || !isObject(input) ? undefined : Object.keys(input);
+}
+
 async function buildRequest(call: RunCall, filter: ReturnType<typeof filterOf>): Promise<EventRequest> {
   const { spec, input, caller } = call;
+  if (spec.config.signal?.aborted) throw abortErrorOf(spec.config.signal);
   if (!answersQuestions(input)) return { start: buildStart(spec, input, filter) };
   const openIds = looksLikeIdMap(input.resume) ? await readOpenIds(caller, spec) : [];
   return { resume: buildResume(spec, input, responsesOf(input.resume, openIds), filter) };
@@ -147,7 +155,7 @@ async function awaitRun(call: RunCall, request: EventRequest): Promise<Run> {
   let runId = "";
   for (;;) {
     try {
-      const run = await startAndWait(caller, request, signal);
+      const run = await startRun(caller, request, { signal, wait: WAIT });
       runId = run.runId;
       call.onRun?.(runId);
       return UNDER_WAY.has(run.state) ? await followToStop(call, run) : run;
@@ -159,28 +167,20 @@ async function awaitRun(call: RunCall, request: EventRequest): Promise<Run> {
   }
 }
 
-async function startAndWait(
+/** Starts a run or goes on with one. It is the same run when a request is repeated. */
+async function startRun(
   caller: Caller,
   request: EventRequest,
-  signal: AbortSignal | undefined,
+  { signal, wait }: { signal?: AbortSignal | undefined; wait?: Duration },
 ): Promise<Run> {
+  const { startRun, resumeRun } = GraphService.method;
   if ("start" in request) {
     const { run, requestId } = request.start;
-    return await callRepeatedly(
-      caller,
-      GraphService.method.startRun,
-      { run, requestId, wait: WAIT },
-      { signal },
-    );
+    return await callRepeatedly(caller, startRun, { run, requestId, wait }, { signal });
   }
   if (!("resume" in request)) throw new TypeError("a watch starts no run");
   const { resume, requestId } = request.resume;
-  return await callRepeatedly(
-    caller,
-    GraphService.method.resumeRun,
-    { resume, requestId, wait: WAIT },
-    { signal },
-  );
+  return await callRepeatedly(caller, resumeRun, { resume, requestId, wait }, { signal });
 }
 
 async function followToStop(call: RunCall, { threadId, runId }: Run): Promise<Run> {
@@ -198,21 +198,29 @@ async function followToStop(call: RunCall, { threadId, runId }: Run): Promise<Ru
   return await callRepeatedly(call.caller, GraphService.method.getRun, { threadId, runId }, { served: true });
 }
 
-/** Stops the run of a call whose signal was aborted; returns what to throw. */
+/** Stops the run of a call whose signal was aborted, and no other run; returns what to throw. */
 async function cancelAborted(call: RunCall, request: EventRequest, knownId: string): Promise<unknown> {
   const { caller, spec } = call;
-  const runId = knownId || ("start" in request ? (request.start.run?.runId ?? "") : "");
-  const cancel = {
-    threadId: spec.thread,
-    runId,
-    // Questions stay open, and what siblings have finished is kept.
-    action: CancelRunRequest_Action.PAUSE,
-    reason: "the caller has aborted",
-  };
-  await caller.unary(GraphService.method.cancelRun, cancel).catch((error: unknown) => {
+  try {
+    // A request that is repeated is answered with the run that it has begun.
+    const runId = knownId || (await startRun(caller, request, {})).runId;
+    const cancel = {
+      threadId: spec.thread,
+      runId,
+      // Questions stay open, and what siblings have finished is kept.
+      action: CancelRunRequest_Action.PAUSE,
+      reason: "the caller has aborted",
+      wait: true,
+    };
+    await caller.unary(GraphService.method.cancelRun, cancel);
+  } catch (error) {
     if (!isGraphdError(error)) throw error; // The run has ended, or was never begun.
-  });
-  const { reason } = spec.config.signal as AbortSignal;
+  }
+  return abortErrorOf(spec.config.signal);
+}
+
+function abortErrorOf(signal: AbortSignal | undefined): Error {
+  const reason: unknown = signal?.reason;
   return reason instanceof Error ? reason : createAbortError(String(reason ?? "Aborted"));
 }
 

@@ -83,14 +83,15 @@ export function namespaceConfig(config: RunConfig, namespace: string): PlaceConf
 
 type DueTask = { node: string; taskId: string };
 
-/** Where the subgraph of a task keeps its state; empty if it has none or keeps none. */
+/** Where the subgraph of a task keeps its state: empty if it keeps none, `undefined` if none is known. */
 export function nestedNamespace(
   shape: GraphShape | undefined,
   task: DueTask,
   levels: readonly string[],
-): string {
+): string | undefined {
   const persistence = shape?.nestedPersistence(publicName(task.node));
-  if (persistence === undefined) return "";
+  if (persistence === undefined) return undefined;
+  if (persistence === "none") return "";
   const level = persistence === "own" ? task.node : `${task.node}:${task.taskId}`;
   return formatNamespace([...levels, level]);
 }
@@ -167,7 +168,7 @@ export class SnapshotReader {
   ): PlaceConfig | StateSnapshot | undefined {
     if (task.state?.checkpoint !== undefined) return this.read(task.state, parents);
     const nested = nestedNamespace(shape, task, around.checkpoint?.namespace ?? []);
-    const namespace = nested || formatNamespace(task.namespace);
+    const namespace = nested ?? formatNamespace(task.namespace);
     if (namespace === "") return undefined;
     const config = namespaceConfig(this.config, namespace);
     return this.subgraphs ? { values: {}, next: [], config, tasks: [] } : config;

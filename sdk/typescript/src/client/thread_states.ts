@@ -127,6 +127,18 @@ export async function updateThreadState(
   return configOf(place.config, written.checkpoint);
 }
 
+/** Writes an input for later: a call without one goes on with it. */
+export async function writeInput(place: ThreadPlace, input: unknown): Promise<void> {
+  const request = {
+    threadId: place.thread,
+    at: checkpointOf(place.config),
+    supersteps: [buildSuperstep(place, [{ values: input, asNode: AS_NEW_INPUT }])],
+    supersedeInterrupts: true,
+    requestId: createId(),
+  };
+  await writeUpdate(place, request);
+}
+
 type UpdateRequest = MessageInitShape<typeof BulkUpdateStateRequestSchema>;
 
 async function writeUpdate(place: ThreadPlace, request: UpdateRequest): Promise<WireSnapshot> {
@@ -149,6 +161,9 @@ async function writeUpdate(place: ThreadPlace, request: UpdateRequest): Promise<
     throw error;
   }
 }
+
+/** As which "node" an input is written that is not run at once. */
+const AS_NEW_INPUT = "__new_input__";
 
 /** Updates that are one alone in their superstep. */
 const ALONE: Record<string, string> = {

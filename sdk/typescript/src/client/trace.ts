@@ -249,7 +249,7 @@ export class Trace {
   ): Record<string, unknown> {
     const before = this.progress.get(task.taskId);
     const below = nestedNamespace(shape, task, levels);
-    const state = below === "" ? {} : { state: namespaceConfig(this.config, below) };
+    const state = below ? { state: namespaceConfig(this.config, below) } : {};
     const shown = { id: task.taskId, name: publicName(task.node), ...state };
     if (before?.error !== undefined) return { ...shown, error: before.error };
     const result = selectKeys(before?.result, this.options.keysOf(levels));

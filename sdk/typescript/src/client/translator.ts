@@ -23,6 +23,8 @@ export type TranslatorOptions = {
   shape: GraphShape;
   config: RunConfig;
   outputKeys?: string | readonly string[] | undefined;
+  /** The keys of the input; left out for a call that goes on with a state, and shows it. */
+  inputKeys?: readonly string[] | undefined;
   subgraphs: boolean;
   /** The run keeps its checkpoints. */
   stored: boolean;
@@ -175,6 +177,9 @@ export class Translator {
     this.lastShown.set(namespace, now);
     const written = this.touched.get(namespace) ?? new Set();
     this.touched.delete(namespace);
+    const { inputKeys } = this.options;
+    if (levels.length === 0 && before === undefined && inputKeys !== undefined)
+      return chosen.some((key) => inputKeys.includes(key));
     return chosen.some((key) => written.has(key)) || (now !== before && now !== "{}");
   }
 
@@ -230,7 +235,7 @@ export class Translator {
 
   /** The keys of a graph that show, all when left out: those of the call, or the output of a graph inside. */
   private keysOf(levels: Levels): string | readonly string[] | undefined {
-    if (levels.length === 0) return this.options.outputKeys ?? this.options.shape.shownKeys;
+    if (levels.length === 0) return this.options.outputKeys;
     return this.options.shape.findGraph(levels)?.shownKeys;
   }
 }

@@ -9,9 +9,11 @@ import {
   readStreamModes,
   type StateUpdate,
   type StreamItem,
+  selectKeys,
   streamRun,
   type ThreadPlace,
   updateThreadState,
+  writeInput,
 } from "../client/index.js";
 import { EmptyInputError, GraphValueError } from "../errors/index.js";
 import { loadMessageClasses } from "../messages/restored_message.js";
@@ -72,7 +74,8 @@ export class CompiledStateGraph<
       const attachment = this.attach(task.host.address);
       const { shape, persistence } = this;
       const output = await callNested({ task, attachment, persistence, shape, input, options: merged });
-      return (output === undefined ? {} : shape.decodeState(output)) as O;
+      const values = output === undefined ? {} : shape.decodeState(output);
+      return selectKeys(values, merged.outputKeys ?? shape.shownKeys) as O;
     }
     const call = await this.prepareCall(input, merged);
     try {
@@ -149,7 +152,6 @@ export class CompiledStateGraph<
     const { control } = given;
     // A run that can be asked to stop has an id from the beginning.
     const options = control ? { ...given, runId: given.runId ?? randomUUID() } : given;
-    if (control?.drainRequested) throw new GraphDrained(control.drainReason ?? "");
     checkGiven(input);
     checkRecursionLimit(options.recursionLimit);
     const thread = this.threadOf(options);
@@ -180,11 +182,17 @@ export class CompiledStateGraph<
     };
     try {
       const version = (await attachment?.untilReady()) ?? "";
+      const caller = callerOf(address, security);
+      if (control?.drainRequested) {
+        const place = { caller, shape, graph: program.name, version, thread: wire, config: options };
+        if (isStored && !isCommand(checked) && checked !== null) await writeInput(place, checked);
+        throw new GraphDrained(control.drainReason ?? "");
+      }
       return {
         isStored,
         release,
         run: {
-          caller: callerOf(address, security),
+          caller,
           input: checked,
           outputKeys: options.outputKeys,
           findThrown: (failure) => local.errors.findLast((error) => matchesFailure(failure, error)),

@@ -5,6 +5,7 @@ import { type Program, writeFields, writeText } from "../declare/index.js";
 import { restoreMessage } from "../messages/restored_message.js";
 import { decodeValue, readUpdate } from "../state/index.js";
 
+const PERSISTENCE = { persist: "own", inherit: "inherit", disabled: "none" } as const;
 const SHORT_LIVED = new Set(["any", "ephemeral", "topic_once"]);
 
 export class ProgramShape implements GraphShape {
@@ -56,10 +57,9 @@ export class ProgramShape implements GraphShape {
     return this.program.nodes.get(node)?.metadata ?? {};
   }
 
-  nestedPersistence(node: string): "own" | "inherit" | undefined {
+  nestedPersistence(node: string): "own" | "inherit" | "none" | undefined {
     const persistence = this.program.nodes.get(node)?.subgraph?.persistence;
-    if (persistence === undefined || persistence === "disabled") return undefined;
-    return persistence === "persist" ? "own" : "inherit";
+    return persistence && PERSISTENCE[persistence];
   }
 
   readMessage(stored: Record<string, unknown>): unknown {

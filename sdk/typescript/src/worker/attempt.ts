@@ -69,7 +69,9 @@ export class Attempt implements TaskHost {
   undecided = false;
   replay: Replay | undefined;
   private readonly controller = new AbortController();
+  private readonly abandonment = new AbortController();
   private readonly announceTimer: NodeJS.Timeout;
+  private graceTimer: NodeJS.Timeout | undefined;
   private announced = false;
   private items: MessageInitShape<typeof EmitItemSchema>[] = [];
   private dropped = 0n;
@@ -104,15 +106,23 @@ export class Attempt implements TaskHost {
     return this.lost || this.ended;
   }
 
-  /** Tells the code that its result is not wanted any more. */
-  stop(reason: string): void {
+  /** Fires when nothing that the code still does is taken. */
+  get abandoned(): AbortSignal {
+    return this.abandonment.signal;
+  }
+
+  /** Asks the code to end. What it does within the grace, in milliseconds, is still taken. */
+  stop(reason: string, grace = 0): void {
     this.controller.abort(Object.assign(new Error(reason), { name: "AbortError" }));
+    if (grace > 0) this.graceTimer ??= setTimeout(() => this.abandonment.abort(), grace);
+    else this.abandonment.abort();
   }
 
   /** Its result is taken. */
   end(): void {
     this.ended = true;
     clearTimeout(this.announceTimer);
+    clearTimeout(this.graceTimer);
     clearTimeout(this.flushTimer);
   }
 

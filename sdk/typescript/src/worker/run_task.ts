@@ -6,6 +6,7 @@ import { START } from "../constants.js";
 import { type BranchDeclaration, buildGotos, type NodeDeclaration, type Program } from "../declare/index.js";
 import {
   GraphInterrupt,
+  hasErrorName,
   InvalidUpdateError,
   isGraphBubbleUp,
   isGraphInterrupt,
@@ -170,11 +171,8 @@ async function runWork(work: Work): Promise<TaskResult> {
   const { attempt, task, local } = work;
   if (work.cached) return work.cached;
   try {
-    const returned = await untilAborted(
-      attempt.signal,
-      runInTask(task, () => withTokens(task, attempt.assignment.emit, work.call)),
-      () => isAsking(task),
-    );
+    const running = runInTask(task, () => withTokens(task, attempt.assignment.emit, work.call));
+    const returned = await untilLeft(attempt, running, () => isAsking(task));
     task.replay.checkFinished();
     // A node that caught its question has asked, whatever it returns.
     return isAsking(task) ? buildInterrupted(task.replay, task.waiting) : work.finish(returned);
@@ -187,17 +185,20 @@ function isAsking({ replay, waiting }: CurrentTask): boolean {
   return replay.questions.length > 0 || waiting.length > 0;
 }
 
-/** What the code returns. Code that never ends, after it was stopped, is left. */
-async function untilAborted(
-  signal: AbortSignal,
-  running: unknown,
-  isAsking: () => boolean,
-): Promise<unknown> {
-  const promise = Promise.resolve(running);
+/**
+ * What the code returns. Code that was asked to stop has the grace of the server to end by itself: a promise can't be
+ * stopped, and what it has done is done once when its result is kept. Code that asks is left at once.
+ */
+async function untilLeft(attempt: Attempt, running: unknown, isAsking: () => boolean): Promise<unknown> {
+  const { signal, abandoned } = attempt;
+  const settled = new AbortController();
+  const listening = { once: true, signal: settled.signal };
   return await new Promise((resolve, reject) => {
-    const leave = () => reject(isAsking() ? new GraphInterrupt() : (signal.reason as Error));
-    signal.addEventListener("abort", leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+    signal.addEventListener("abort", () => isAsking() && reject(new GraphInterrupt()), listening);
+    abandoned.addEventListener("abort", () => reject(signal.reason as Error), listening);
+    Promise.resolve(running)
+      .then(resolve, reject)
+      .finally(() => settled.abort());
   });
 }
 
@@ -219,7 +220,7 @@ function explainThrown(work: Work, thrown: unknown, local: LocalRun | undefined)
   } catch (broken) {
     error = broken; // the question has no JSON form, or differs from the journal
   }
-  if (attempt.signal.aborted && error === attempt.signal.reason)
+  if (attempt.signal.aborted && (error === attempt.signal.reason || hasErrorName(error, "AbortError")))
     return buildCancelled("the node was stopped");
   local?.errors.push(error);
   try {

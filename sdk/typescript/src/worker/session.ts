@@ -14,7 +14,7 @@ import {
 } from "../_gen/graphd/v1/worker_service_pb.js";
 import type { TaskUpdateSchema } from "../_gen/graphd/v1/worker_task_pb.js";
 import { type Duplex, type DuplexCaller, sleep } from "../calls/index.js";
-import type { Program } from "../declare/index.js";
+import { fromDuration, type Program } from "../declare/index.js";
 import { GraphdError, isGraphdError, ServerUnavailableError } from "../errors/index.js";
 import type { Attempt } from "./attempt.js";
 import { buildHello, endsSession, LONGEST_PAUSE, readIntervals, readVersions, SLOTS } from "./handshake.js";
@@ -244,15 +244,14 @@ export class Session implements TaskSession {
         this.tasks.handleCompleted(kind.value);
         break;
       case "cancel":
-        this.tasks.stop(kind.value.leaseToken, kind.value.reason);
+        this.tasks.stop(kind.value.leaseToken, kind.value.reason, fromDuration(kind.value.grace) ?? 0);
         break;
       case "renewed":
         this.tasks.markRenewed(kind.value.token);
         this.certainty.wake();
         break;
       case "beatAck":
-        for (const token of kind.value.lost)
-          this.tasks.stop(token, "the task was given to another worker", true);
+        for (const token of kind.value.lost) this.tasks.lose(token);
         this.tasks.markUndecided(kind.value.undecided);
         this.certainty.recordAnswer(kind.value.number);
         break;
@@ -266,7 +265,7 @@ export class Session implements TaskSession {
     const intervals = readIntervals(welcome);
     this.beat = intervals.beat;
     this.longestPause = intervals.longestPause;
-    for (const token of welcome.lost) this.tasks.stop(token, "the task was given to another worker", true);
+    for (const token of welcome.lost) this.tasks.lose(token);
     this.tasks.markUndecided(welcome.undecided);
     this.certainty.setIntervals(intervals.beat, intervals.lease);
     this.certainty.recordAnswer(0n);

@@ -121,12 +121,17 @@ export class SessionTasks {
     for (const { attempt, request } of this.results.close()) void this.deliver(attempt, request);
   }
 
-  /** Ends a task: its run is over, or it was given to another worker. */
-  stop(token: Uint8Array, reason: string, lost = false): void {
+  /** Asks a task to end: its run is over. What it does within the grace, in milliseconds, is still taken. */
+  stop(token: Uint8Array, reason: string, grace: number): void {
+    this.attempts.get(tokenKey(token))?.stop(reason || "the task was stopped", grace);
+  }
+
+  /** Ends a task that was given to another worker. */
+  lose(token: Uint8Array): void {
     const attempt = this.attempts.get(tokenKey(token));
     if (attempt === undefined) return;
-    attempt.lost ||= lost;
-    attempt.stop(reason || "the task was stopped");
+    attempt.lost = true;
+    attempt.stop("the task was given to another worker");
   }
 
   /** The server has said of all tasks that are here which may still be given to another worker. */

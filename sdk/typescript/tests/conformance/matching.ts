@@ -17,7 +17,8 @@ export function match(expected: unknown, actual: unknown, known: Bindings, key =
   if (expected === ANYTHING) return known;
   if (key === "error" && typeof expected === "string") {
     const [kind] = expected.split("("); // the type of an error alone
-    return actual === kind || (kind === "CancelledError" && actual === "AbortError") ? known : undefined;
+    const name = (actual as Fields | null)?.name ?? actual; // an error, or the name of one
+    return name === kind || (kind === "CancelledError" && name === "AbortError") ? known : undefined;
   }
   if (typeof expected === "string") return matchText(expected, actual, known);
   if (Array.isArray(expected)) return matchList(expected, actual, known, key);

@@ -12,6 +12,9 @@ export function plain(value: any): any {
   if (isMessage(value)) return toStoredMessage(value);
   if (isCommand(value)) return { $command: plainFields({ ...value, lg_name: undefined }) };
   if (isSend(value)) return { $send: [value.node, plain(value.args)] };
+  // What a question says of the one that it replaces is graphd's own.
+  if (typeof value.id === "string" && "value" in value)
+    return plainFields({ ...value, replaces: undefined, differs: undefined });
   return plainFields(value);
 }
 
@@ -21,6 +24,33 @@ function plainFields(fields: Fields): Fields {
       .filter(([, item]) => item !== undefined)
       .map(([key, item]) => [key, plain(item)]),
   );
+}
+
+const MESSAGE_METADATA = new Set([
+  "langgraph_step",
+  "langgraph_node",
+  "langgraph_triggers",
+  "langgraph_path",
+]);
+
+/** An item of a stream: configs are their checkpoints, and metadata of messages is what is compared. */
+export function plainEvent(event: unknown): unknown {
+  const shown = plain(event);
+  for (const part of Array.isArray(shown) ? shown : [shown]) shorten(part);
+  return shown;
+}
+
+function shorten(part: any): void {
+  if (typeof part !== "object" || part === null) return;
+  if ("payload" in part) shorten(part.payload);
+  if (Array.isArray(part)) part.forEach(shorten);
+  for (const name of ["config", "parentConfig"]) {
+    if (part[name]?.configurable) part[name] = { cp: part[name].configurable.checkpoint_id };
+  }
+  if (part.config && part.metadata) delete part.metadata.run_id;
+  if ("langgraph_node" in part) {
+    for (const key of Object.keys(part)) if (!MESSAGE_METADATA.has(key)) delete part[key];
+  }
 }
 
 /** A snapshot, with ids in place of configs. */
@@ -36,7 +66,7 @@ export function plainSnapshot(state: StateSnapshot): Fields {
     parent: parentConfig?.configurable?.checkpoint_id ?? null,
     tasks: tasks.map(plainTask),
     interrupts: tasks.flatMap((task: Fields) => plain(task.interrupts ?? [])),
-    ...(configurable.checkpoint_ns && { ns: configurable.checkpoint_ns }),
+    ...(metadata && configurable.checkpoint_ns && { ns: configurable.checkpoint_ns }),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Performs the steps of a case. */
-import { Command, Send } from "../../src/index.js";
+import { Command, RunControl, Send } from "../../src/index.js";
 import { type Bindings, bind, match, matchGroups, substitute } from "./matching.js";
-import { plain, plainSnapshot } from "./plain_data.js";
+import { plain, plainEvent, plainSnapshot } from "./plain_data.js";
 import { type GraphDescription, World } from "./program.js";
 import { toJavaScript } from "./shapes.js";
 
@@ -16,14 +16,16 @@ export type Case = {
 /** Steps that a client in JavaScript can do; the others look at what only Python shows. */
 const OPERATIONS = new Set([
   "stream",
+  "stream_cancelled",
   "invoke",
   "get_state",
   "get_state_history",
   "update_state",
+  "bulk_update_state",
   "set_mem",
+  "check_mem",
   "delete_thread",
 ]);
-const SHOWN = new Set(["values", "updates", "custom"]);
 
 export class Player {
   private readonly world = new World();
@@ -33,7 +35,11 @@ export class Player {
 
   /** Performs every step; throws at the first that differs. */
   async play(): Promise<void> {
-    this.world.build(this.played.graphs);
+    try {
+      this.world.build(this.played.graphs);
+    } catch (error) {
+      throw new Error(`${this.played.id}: ${(error as Error).message}`);
+    }
     for (const [at, { do: step, expect: expected = {} }] of this.played.steps.entries()) {
       if (!OPERATIONS.has(step.op)) continue;
       try {
@@ -114,14 +120,23 @@ export class Player {
       case "set_mem":
         Object.assign(this.world.mem, step.mem);
         return;
+      case "check_mem":
+        return await this.checkMem(step, expected);
       case "delete_thread":
         return await this.world.saver.deleteThread(step.thread);
       case "stream":
+      case "stream_cancelled":
       case "invoke":
         return await this.performRun(step, expected);
       default:
         return await this.performState(step, expected);
     }
+  }
+
+  private async checkMem({ after = 0 }: Fields, { mem }: Fields): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, after * 1_000));
+    const actual = Object.fromEntries(Object.keys(mem).map((name) => [name, this.world.mem[name]]));
+    this.check(mem, actual);
   }
 
   private async performRun(step: Fields, expected: Fields): Promise<void> {
@@ -131,19 +146,41 @@ export class Player {
     const error = await attempt(async () => {
       const [graph, config] = [this.graphOf(step), await this.configOf(step)];
       const input = this.inputOf(step.input);
-      if (step.op === "invoke") result = await graph.invoke(input, config);
-      else {
-        const options = { ...config, ...optionsOf(step) };
-        for await (const event of await graph.stream(input, options)) events.push(plain(event));
+      if (step.op === "invoke") {
+        result = await graph.invoke(input, config);
+        return;
+      }
+      const options: Fields = { ...config, ...optionsOf(step), ...this.controlOf(step) };
+      const leaving = new AbortController();
+      if (step.op === "stream_cancelled") options.signal = leaving.signal;
+      const isDue = () =>
+        events.length >= expected.events?.length && this.world.ran.length >= expected.ran?.length;
+      const watching = setInterval(() => isDue() && leaving.abort(), 10);
+      try {
+        for await (const event of await graph.stream(input, options)) events.push(plainEvent(event));
+      } finally {
+        clearInterval(watching);
       }
     });
-    checkError(expected.error, error, events);
+    const isLeft = step.op === "stream_cancelled" && (error as Fields | undefined)?.name === "AbortError";
+    if (!isLeft) checkError(expected.error, error, events);
     if ("result" in expected) this.check(expected.result, plain(result));
-    if ("events" in expected && expected.until === undefined) this.checkEvents(expected, events);
+    if ("events" in expected) this.checkEvents(expected, events);
     this.checkRan(expected);
   }
 
-  private checkEvents({ events: wanted, groups }: Fields, events: unknown[]): void {
+  private controlOf({ control: given }: Fields): Fields {
+    if (given === undefined) return {};
+    const control = new RunControl();
+    this.world.control = control;
+    if (given.startsWith("drained:")) control.requestDrain(given.slice("drained:".length));
+    return { control };
+  }
+
+  private checkEvents({ events: all, groups: sizes, until }: Fields, come: unknown[]): void {
+    const isLast = until === "last values";
+    const [wanted, groups] = isLast ? [statesOf(all), undefined] : [all, sizes];
+    const events = isLast ? statesOf(come) : until === "failure" ? come.slice(0, wanted.length) : come;
     const problem = `events\n  expected ${JSON.stringify(wanted)}\n  got      ${JSON.stringify(events)}`;
     this.narrow(
       this.possible.flatMap((known) => matchGroups(wanted, events, groups, known)),
@@ -165,6 +202,16 @@ export class Player {
       const [graph, config] = [this.graphOf(step), await this.configOf(step)];
       if (step.op === "update_state") {
         const written = await graph.updateState(config, this.inputOf(step.values), step.as_node ?? undefined);
+        shown = written.configurable.checkpoint_id;
+      } else if (step.op === "bulk_update_state") {
+        const supersteps = step.supersteps.map((updates: unknown[][]) => ({
+          updates: updates.map(([values, asNode, taskId]) => ({
+            values: this.inputOf(values),
+            asNode,
+            taskId,
+          })),
+        }));
+        const written = await graph.bulkUpdateState(config, supersteps);
         shown = written.configurable.checkpoint_id;
       } else if (step.op === "get_state") {
         shown = plainSnapshot(await graph.getState(config, { subgraphs: step.subgraphs === true }));
@@ -204,6 +251,14 @@ function optionsOf(step: Fields): Fields {
   };
 }
 
+/** The states of the root graph that were shown before a failure. */
+function statesOf(events: any[]): unknown[] {
+  const shown = events.filter(
+    (event) => event.at(-2) === "values" && (event.length === 2 || !event[0].length),
+  );
+  return shown.filter((event) => !("__interrupt__" in event.at(-1)));
+}
+
 async function attempt(code: () => Promise<void>): Promise<unknown> {
   try {
     await code();
@@ -220,11 +275,7 @@ function checkError(expected: Fields | undefined, error: unknown, got?: unknown)
   }
 }
 
-/** Whether the steps of a case show in JavaScript what they show in Python. */
+/** Whether the steps of a case show in JavaScript what they show in Python: there are no versions of streams. */
 export function isPlayable({ steps }: Case): boolean {
-  return steps.every(({ do: step }) => {
-    const modes: string[] = step.mode === undefined ? [] : [step.mode].flat();
-    if (["bulk_update_state", "stream_cancelled"].includes(step.op)) return false;
-    return step.control === undefined && step.version === undefined && modes.every((mode) => SHOWN.has(mode));
-  });
+  return steps.every(({ do: step }) => step.version === undefined);
 }

@@ -1,4 +1,6 @@
 /** Builds graphs from the short descriptions in the case files. */
+
+import { setTimeout } from "node:timers/promises";
 import { AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage } from "@langchain/core/messages";
 import { AnyValue, EphemeralValue, Topic } from "../../src/channels/index.js";
 import {
@@ -7,6 +9,7 @@ import {
   type CompiledStateGraph,
   DeltaChannel,
   END,
+  getConfig,
   getWriter,
   InMemoryCache,
   interrupt,
@@ -15,6 +18,7 @@ import {
   messagesStateReducer,
   Overwrite,
   REMOVE_ALL_MESSAGES,
+  type RunControl,
   Send,
   START,
   StateGraph,
@@ -45,6 +49,25 @@ class Other extends Error {
   override name = "Other";
 }
 
+/** Classes of Python that nodes throw and that policies of retries name. */
+const ERRORS = Object.fromEntries(
+  ["ValueError", "RuntimeError", "OSError", "ConnectionError", "KeyError"].map((name) => [
+    name,
+    class extends Error {
+      override name = name;
+    },
+  ]),
+);
+
+/** What a person says. */
+const Answer = {
+  title: "Answer",
+  description: "What a person says.",
+  type: "object",
+  properties: { text: { type: "string", title: "Text" } },
+  required: ["text"],
+};
+
 const combined = (reducer: (a: any, b: any) => any, initial: unknown) =>
   Annotation<any>({ reducer, default: () => initial });
 const CHANNELS: Record<string, () => unknown> = {
@@ -72,11 +95,14 @@ export class World {
   readonly ran: string[] = [];
   readonly saver = new MemorySaver();
   readonly graphs = new Map<string, CompiledStateGraph>();
+  /** By which the node of a case stops its run. */
+  control: RunControl | undefined;
   /** What nodes remember outside of the graph; 0 at first. */
   readonly mem: Record<string, unknown> = new Proxy({}, { get: (known: any, name) => known[name] ?? 0 });
 
   private readonly names = {
     AIMessage,
+    Answer,
     Boom,
     Command,
     END,
@@ -89,17 +115,16 @@ export class World {
     Send,
     SystemMessage,
     ToolMessage,
-    ValueError: class extends Error {
-      override name = "ValueError";
-    },
+    ...ERRORS,
     callSub: (name: string, value: unknown) => this.graphs.get(name)?.invoke(value),
+    ctl: { requestDrain: (reason: string) => this.control?.requestDrain(reason) },
     interrupt,
     isCommand,
     keys: (value: object) => Object.keys(value).sort(),
     mem: this.mem,
-    // Nodes beside it go first, on a busy machine too: a tenth of a second or less is ten times as long.
-    sleep: (seconds: number) =>
-      new Promise((resolve) => setTimeout(resolve, seconds * (seconds > 0.1 ? 1_000 : 10_000))),
+    sleep: (seconds: number) => setTimeout(patient(seconds)),
+    /** Ends when its task is stopped. */
+    asleep: (seconds: number) => setTimeout(patient(seconds), undefined, { signal: getConfig().signal }),
     str: describe,
     write: (value: unknown) => getWriter()?.(value),
   };
@@ -155,13 +180,14 @@ export class World {
   }
 
   private compileBuilder(builder: any, given: Record<string, any>): CompiledStateGraph {
-    const { checkpointer, interrupt_before, interrupt_after, cache, step_timeout } = given;
+    const { checkpointer, interrupt_before, interrupt_after, cache, step_timeout, drift } = given;
     const savers: Record<string, unknown> = { saver: this.saver, persist: true, disabled: false };
     const compiled = builder.compile({
       ...(given.name && { name: `${given.name}-typescript` }),
       checkpointer: savers[checkpointer],
       interruptBefore: interrupt_before,
       interruptAfter: interrupt_after,
+      ...(drift && { drift }),
       ...(cache && { cache: new InMemoryCache() }),
     });
     if (step_timeout) compiled.stepTimeout = step_timeout * 1000;
@@ -181,6 +207,11 @@ export class World {
       ...(retry && { retryPolicy: readRetry(retry) }),
     };
   }
+}
+
+/** Milliseconds. Nodes beside it go first, on a busy machine too: a tenth of a second lasts ten times as long. */
+function patient(seconds: number): number {
+  return seconds * (seconds > 0.1 ? 1_000 : 10_000);
 }
 
 function readRetry(given: Record<string, any>): Record<string, unknown> {

@@ -1,11 +1,13 @@
 /** What a case shows, in the shapes in which LangGraph.js shows it. */
+import { START } from "../../src/index.js";
+
 type Fields = Record<string, any>;
 type Step = { mode?: string | string[]; subgraphs?: boolean };
 
 export function toJavaScript(step: Step, expected: Fields): Fields {
-  if (expected.events === undefined) return withoutPaths(expected);
+  if (expected.events === undefined) return convertTasks(expected);
   const isList = Array.isArray(step.mode);
-  const events = expected.events.map((event: any) => {
+  const events = withoutSchemas(expected.events).map((event: any) => {
     const isBare = !isList && !step.subgraphs;
     const mode: string = isList ? event.at(-2) : ((step.mode as string | undefined) ?? "updates");
     return isBare ? convert(mode, event) : [...event.slice(0, -1), convert(mode, event.at(-1))];
@@ -15,12 +17,28 @@ export function toJavaScript(step: Step, expected: Fields): Fields {
   return { ...expected, events, ...(groups && { groups }) };
 }
 
-/** Tasks have no paths in LangGraph.js. */
-function withoutPaths(value: any): any {
-  if (Array.isArray(value)) return value.map(withoutPaths);
+/** Tasks have no paths in LangGraph.js, and no result when they wrote nothing. */
+function convertTasks(value: any): any {
+  if (Array.isArray(value)) return value.map(convertTasks);
   if (typeof value !== "object" || value === null) return value;
-  const fields = Object.entries(value).filter(([key, item]) => key !== "path" || !Array.isArray(item));
-  return Object.fromEntries(fields.map(([key, item]) => [key, withoutPaths(item)]));
+  const fields = Object.entries(value).filter(
+    ([key, item]: [string, any]) =>
+      !(key === "path" && Array.isArray(item)) &&
+      !(key === "result" && value.name !== START && isEmpty(item)),
+  );
+  return Object.fromEntries(fields.map(([key, item]) => [key, convertTasks(item)]));
+}
+
+function isEmpty(value: any): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+/** A question without a schema has none in LangGraph.js, in place of null. */
+function withoutSchemas(value: any): any {
+  if (Array.isArray(value)) return value.map(withoutSchemas);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).filter(([key, item]) => key !== "response_schema" || item !== null);
+  return Object.fromEntries(fields.map(([key, item]) => [key, withoutSchemas(item)]));
 }
 
 function convert(mode: string, data: any): any {
@@ -31,10 +49,27 @@ function convert(mode: string, data: any): any {
     case "values":
       return "__interrupt__" in data ? { __interrupt__: data.__interrupt__ } : data;
     case "tasks":
-      return "input" in data ? { ...data, interrupts: [] } : data;
+      return "input" in data ? { ...data, interrupts: [] } : { ...data, error: convertError(data.error) };
+    case "checkpoints":
+      return convertCheckpoint(data);
+    case "debug":
+      return {
+        ...data,
+        payload: convert(data.type === "checkpoint" ? "checkpoints" : "tasks", data.payload),
+      };
     default:
       return data;
   }
+}
+
+/** The classes of errors differ, their names and messages do not. */
+function convertError(error: any): any {
+  return error?.$exception ? { name: error.$exception, message: error.message } : error;
+}
+
+function convertCheckpoint({ parent_config: parentConfig, ...data }: Fields): Fields {
+  const tasks = data.tasks.map(({ state, ...task }: Fields) => (state === null ? task : { ...task, state }));
+  return { ...data, ...(parentConfig && { parentConfig }), tasks };
 }
 
 /** A breakpoint is told in values as well. */
