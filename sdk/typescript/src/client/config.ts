@@ -6,6 +6,7 @@ export type RunConfig = {
   recursionLimit?: number | undefined;
   runId?: string | undefined;
   context?: unknown;
+  durability?: "async" | "sync" | "exit" | undefined;
   signal?: AbortSignal | undefined;
 };
 

@@ -1,9 +1,11 @@
+import { createId } from "../calls/index.js";
 import { decode, encode } from "../codec/index.js";
 import { PLACE_KEYS, type RunConfig } from "./config.js";
 
 /** Names the labels that are no texts; the Python SDK has the same. */
 const TYPED = "graphd.typed";
-const EXIT = "graphd.exit";
+/** Marks what one call with `durability: "exit"` has stored; see folded_history.ts. */
+export const EXIT = "graphd.exit";
 
 /** The labels of a run: its metadata and the scalars of its config. The server keeps texts. */
 export function toLabels(config: RunConfig): Record<string, string> {
@@ -28,6 +30,11 @@ export function fromLabels(labels: Readonly<Record<string, string>>): Record<str
   const typed = new Set((labels[TYPED] ?? "").split(","));
   const own = Object.entries(labels).filter(([key]) => key !== TYPED && key !== EXIT);
   return Object.fromEntries(own.map(([key, text]) => [key, typed.has(key) ? decode(text) : text]));
+}
+
+/** The labels of one call. */
+export function callLabels(config: RunConfig): Record<string, string> {
+  return { ...toLabels(config), ...(config.durability === "exit" ? { [EXIT]: createId() } : {}) };
 }
 
 function isScalar(value: unknown): boolean {

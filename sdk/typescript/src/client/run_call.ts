@@ -2,6 +2,7 @@
 import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import { CancelRunRequest_Action, GraphService } from "../_gen/graphd/v1/graph_service_pb.js";
 import type { Interrupt } from "../_gen/graphd/v1/interrupt_pb.js";
+import { InterruptService } from "../_gen/graphd/v1/interrupt_service_pb.js";
 import { type Run, RunState } from "../_gen/graphd/v1/run_pb.js";
 import { ThreadService } from "../_gen/graphd/v1/thread_service_pb.js";
 import { type Caller, callRepeatedly } from "../calls/index.js";
@@ -87,13 +88,28 @@ async function buildRequest(call: RunCall, filter: ReturnType<typeof filterOf>):
   const { spec, input, caller } = call;
   if (spec.config.signal?.aborted) throw abortErrorOf(spec.config.signal);
   if (!answersQuestions(input)) return { start: buildStart(spec, input, filter) };
-  const openIds = looksLikeIdMap(input.resume) ? await readOpenIds(caller, spec) : [];
-  return { resume: buildResume(spec, input, responsesOf(input.resume, openIds), filter) };
+  const ids = looksLikeIdMap(input.resume)
+    ? await findQuestions(caller, spec, Object.keys(input.resume))
+    : [];
+  return { resume: buildResume(spec, input, responsesOf(input.resume, ids), filter) };
 }
 
-async function readOpenIds(caller: Caller, spec: CallSpec): Promise<string[]> {
+/** Those of the ids that are of questions of the thread: of open ones, or else one that was decided. */
+async function findQuestions(caller: Caller, spec: CallSpec, ids: readonly string[]): Promise<string[]> {
   const state = await readThreadState(caller, spec, false);
-  return (state?.interrupts ?? []).map((one) => one.interruptId);
+  const open = (state?.interrupts ?? []).map((one) => one.interruptId).filter((id) => ids.includes(id));
+  if (open.length > 0) return open;
+  const [interruptId] = ids;
+  try {
+    await callRepeatedly(caller, InterruptService.method.getInterrupt, {
+      threadId: spec.thread,
+      interruptId,
+    });
+    return ids.slice(0, 1);
+  } catch (error) {
+    if (isGraphdError(error)) return [];
+    throw error;
+  }
 }
 
 /** Whether a run begins with tasks that were due before. */

@@ -20,7 +20,7 @@ import { parseNamespace } from "../names/index.js";
 import type { RunConfig } from "./config.js";
 import { buildGotos } from "./gotos.js";
 import type { GraphShape } from "./graph_shape.js";
-import { toLabels } from "./labels.js";
+import { callLabels } from "./labels.js";
 import { isObject } from "./stream_modes.js";
 import { buildWireContext } from "./wire_context.js";
 
@@ -67,7 +67,7 @@ export function buildStart(
     createThread: true,
     graph: call.graph,
     graphVersion: call.version,
-    metadata: toLabels(call.config),
+    metadata: callLabels(call.config),
     openInterrupts: OpenInterruptPolicy.DISCARD,
     runId: runIdOf(call.config),
     start: startOf(call, input),
@@ -92,7 +92,7 @@ export function buildResume(
   return create(ResumeRequestSchema, {
     resume: {
       threadId: call.thread,
-      metadata: toLabels(call.config),
+      metadata: callLabels(call.config),
       settings: settingsOf(call),
       expectedCheckpointId: namespace || checkpoint === undefined ? "" : String(checkpoint),
       ...(isSingle ? { single: only } : { responses: [...responses] }),
@@ -105,10 +105,10 @@ export function buildResume(
 
 /**
  * The answers of a command: each by its id, or the only one without. An object is a map of ids only if one of its
- * keys is the id of a question that is open.
+ * keys is the id of a question of the thread.
  */
-export function responsesOf(answer: unknown, openIds: readonly string[]): Response[] {
-  if (!looksLikeIdMap(answer) || !openIds.some((id) => id in answer)) {
+export function responsesOf(answer: unknown, knownIds: readonly string[]): Response[] {
+  if (!looksLikeIdMap(answer) || !knownIds.some((id) => id in answer)) {
     return [{ outcome: { case: "value", value: toPayload(answer) } }];
   }
   return Object.entries(answer).map(([interruptId, value]) => ({

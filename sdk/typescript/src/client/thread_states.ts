@@ -13,6 +13,7 @@ import { END } from "../constants.js";
 import { InvalidUpdateError, isGraphdError } from "../errors/index.js";
 import { parseNamespace, wireName } from "../names/index.js";
 import type { RunConfig } from "./config.js";
+import { foldCheckpoints, markOf } from "./folded_history.js";
 import { buildGotos } from "./gotos.js";
 import type { GraphShape } from "./graph_shape.js";
 import { isCommand } from "./run_request.js";
@@ -61,10 +62,25 @@ export async function getThreadState(
       subgraphs,
       at: checkpointOf(config),
     });
+    await showOrigin(place, state);
     return new SnapshotReader(shape, config, subgraphs).read(state);
   } catch (error) {
     if (isGraphdError(error, "THREAD_NOT_FOUND")) return emptySnapshot(config);
     throw error;
+  }
+}
+
+/** Gives a state the parent that history shows. */
+async function showOrigin(place: ThreadPlace, state: WireSnapshot): Promise<void> {
+  if (markOf(state) === "") return;
+  // Of such a call only what was finished is kept.
+  for (const task of state.tasks)
+    if (task.failure?.reason === "CANCELLED_BY_CLIENT") task.failure = undefined;
+  if (state.parent === undefined) return;
+  for await (const shown of foldCheckpoints(listSnapshots(place, false))) {
+    if (shown.checkpoint?.checkpointId !== state.checkpoint?.checkpointId) continue;
+    state.parent = shown.parent;
+    return;
   }
 }
 
@@ -79,7 +95,7 @@ export async function* listThreadStates(
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   let isPast = boundary === undefined;
   if (left <= 0) return;
-  for await (const state of listSnapshots(place)) {
+  for await (const state of foldCheckpoints(listSnapshots(place, true))) {
     const id = state.checkpoint?.checkpointId;
     if (!isPast) {
       isPast = id === boundary;
@@ -94,11 +110,14 @@ export async function* listThreadStates(
   }
 }
 
-async function* listSnapshots({ caller, thread, config }: ThreadPlace): AsyncGenerator<WireSnapshot> {
+async function* listSnapshots(
+  { caller, thread, config }: ThreadPlace,
+  includeValues: boolean,
+): AsyncGenerator<WireSnapshot> {
   const namespace = parseNamespace(String(config.configurable?.checkpoint_ns ?? ""));
   let pageToken = "";
   do {
-    const request = { threadId: thread, namespace, pageSize: PAGE, pageToken, includeValues: true };
+    const request = { threadId: thread, namespace, pageSize: PAGE, pageToken, includeValues };
     try {
       const page = await callRepeatedly(caller, listCheckpoints, request);
       yield* page.checkpoints;

@@ -7,6 +7,7 @@ import {
   TaskChange_Phase,
 } from "../_gen/graphd/v1/event_pb.js";
 import type { Interrupt } from "../_gen/graphd/v1/interrupt_pb.js";
+import type { CheckpointRef } from "../_gen/graphd/v1/payload_pb.js";
 import { payloadText } from "../codec/index.js";
 import {
   findLevels,
@@ -50,6 +51,9 @@ export class Trace {
   private readonly results = new Map<string, unknown>();
   private readonly cached = new Set<string>();
   private readonly questions = new Map<string, Interrupt>();
+  /** Where the call began, by namespace. */
+  private readonly beforeCall = new Map<string, CheckpointRef | undefined>();
+  private isContinued = false;
   private interrupted: { levels: Levels; event: Event }[] = [];
 
   constructor(
@@ -132,9 +136,10 @@ export class Trace {
     if (!this.options.stored || !this.shows("checkpoints", "debug") || saved.checkpoint === undefined) return;
     this.current.set(formatNamespace(levels), { levels, id: saved.checkpoint.checkpointId });
     const shape = this.root.findGraph(levels);
+    const parent = this.parentOf(levels, saved);
     const data = {
       config: configOf(this.config, saved.checkpoint),
-      parentConfig: saved.parent === undefined ? undefined : configOf(this.config, saved.parent),
+      parentConfig: parent && configOf(this.config, parent),
       values: readState(shape, saved.values) ?? {},
       metadata: {
         ...fromLabels(toLabels(this.config)),
@@ -149,8 +154,18 @@ export class Trace {
     if (this.shows("debug")) yield this.debugItem(levels, event, "checkpoint", data);
   }
 
+  /** The checkpoint before; of a call that shows as one checkpoint in history, the one before the call. */
+  private parentOf(levels: Levels, { checkpoint, parent }: CheckpointSaved): CheckpointRef | undefined {
+    if (this.config.durability !== "exit") return parent;
+    const namespace = formatNamespace(levels);
+    if (this.beforeCall.has(namespace)) return this.beforeCall.get(namespace);
+    this.beforeCall.set(namespace, this.isContinued ? checkpoint : parent);
+    return parent;
+  }
+
   /** Takes what is known of the tasks of a superstep before the call goes on with it. */
   setProgress(tasks: readonly TaskSnapshot[], levels: Levels = []): void {
+    this.isContinued = true;
     for (const task of tasks) {
       this.progress.set(task.id, task);
       const nested = task.state !== undefined && "values" in task.state ? task.state : undefined;

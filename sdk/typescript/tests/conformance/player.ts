@@ -241,13 +241,14 @@ function revive(value: any): any {
 }
 
 function optionsOf(step: Fields): Fields {
-  const { mode, subgraphs, interrupt_before, interrupt_after, output_keys } = step;
+  const { mode, subgraphs, interrupt_before, interrupt_after, output_keys, durability } = step;
   return {
     streamMode: mode ?? "updates",
     ...(subgraphs && { subgraphs }),
     ...(interrupt_before && { interruptBefore: interrupt_before }),
     ...(interrupt_after && { interruptAfter: interrupt_after }),
     ...(output_keys && { outputKeys: output_keys }),
+    ...(durability && { durability }),
   };
 }
 

@@ -163,6 +163,15 @@ describe("questions", () => {
     expect(await graph.invoke(new Command({ resume: { age: 41 } }), config)).toEqual({ log: ["42"] });
   });
 
+  test("an object with keys like ids is an answer, unless one is of a question of the thread", async () => {
+    const { graph, config } = asking(() => ({ log: [JSON.stringify(interrupt("?"))] }));
+    await graph.invoke({}, config);
+    const answer = { [`${"0".repeat(31)}1`]: "yes" };
+    expect(await graph.invoke(new Command({ resume: answer }), config)).toEqual({
+      log: [JSON.stringify(answer)],
+    });
+  });
+
   test("null is an answer, and so is an empty object", async () => {
     const { graph, config } = asking(() => ({ log: [JSON.stringify([interrupt("a"), interrupt("b")])] }));
     await graph.invoke({}, config);
