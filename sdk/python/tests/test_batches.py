@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceServicer, add_WorkerServiceServicer_to_server
+from graphd.declare.manifest import Manifest
 from graphd.graph import START, StateGraph
 from graphd.transport.server import server_at
 from graphd.worker.session import Session
@@ -55,7 +56,7 @@ def serve(server: ScriptedServer) -> Session:
         return {"n": state["n"] + 1}
 
     program = StateGraph(State).add_node("node", node).add_edge(START, "node").compile(worker=False, name="g").program
-    session = Session(server_at(server.address), [], {"g": program})
+    session = Session(server_at(server.address), Manifest([], []), {"g": program})
     session.wait_ready(60)
     return session
 

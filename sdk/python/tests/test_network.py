@@ -209,7 +209,7 @@ def test_of_two_workers_with_one_name_the_older_says_why_it_stops(
 ) -> None:
     graph = attached(lambda state: {}, quick.address, "twin")
     older = graph.attach().session
-    newer = Session(server_at(quick.address), older.specs, older.programs, older.worker_id)
+    newer = Session(server_at(quick.address), older.manifest, older.programs, older.worker_id)
     with pytest.raises(GraphdError, match="has connected again") as caught:
         older.wait_closed()
     assert caught.value.reason == "WORKER_REPLACED"

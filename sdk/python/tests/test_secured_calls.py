@@ -20,6 +20,7 @@ import pytest
 from graphd import Security
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import run_pb2
+from graphd.declare.manifest import Manifest
 from graphd.dev import DevServer, dev, graphd_command
 from graphd.errors import (
     AccessDeniedError,
@@ -143,7 +144,7 @@ def test_plain_text_to_a_server_with_tls_names_the_remedy(encrypted: DevServer) 
 
 
 def test_a_server_that_does_not_answer_is_told_with_the_last_error() -> None:
-    session = Session(server_at("127.0.0.1:1"), [], {})
+    session = Session(server_at("127.0.0.1:1"), Manifest([], []), {})
     wait_until(lambda: session._problem is not None)
     with pytest.raises(
         ServerUnavailableError, match=r"is `graphd serve` running there\? The last error: .*127.0.0.1:1"

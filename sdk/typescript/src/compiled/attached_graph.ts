@@ -1,7 +1,7 @@
 /** A compiled graph and the servers that it is attached to. */
 import { isMemorySaver } from "../checkpoint/index.js";
 import type { CompiledGraph, GraphBuilder, Persistence } from "../declare/index.js";
-import { Program, validateGraph } from "../declare/index.js";
+import { Program, validateGraph, validatePart } from "../declare/index.js";
 import { GraphValueError } from "../errors/index.js";
 import { wireThread } from "../names/index.js";
 import { checkDriftIgnore } from "../runtime/index.js";
@@ -10,7 +10,7 @@ import type { BaseStore, RunnableConfig } from "../values/index.js";
 import { Attachment } from "./attachment.js";
 import { mergeConfigs } from "./call_config.js";
 import { deriveName } from "./derived_name.js";
-import { type CompileOptions, checkSaver, nodeNames } from "./options.js";
+import { type CompileOptions, checkPart, checkSaver, nodeNames } from "./options.js";
 import { deleteSavedThread, localServer } from "./servers.js";
 
 export class AttachedGraph implements CompiledGraph {
@@ -28,11 +28,16 @@ export class AttachedGraph implements CompiledGraph {
     const options = compileOptions;
     const interruptBefore = nodeNames(options.interruptBefore);
     const interruptAfter = nodeNames(options.interruptAfter);
-    validateGraph(builder, [...interruptBefore, ...interruptAfter]);
+    const { partOf } = options;
+    checkPart(options);
+    if (partOf === undefined) validateGraph(builder, [...interruptBefore, ...interruptAfter]);
+    else validatePart(builder);
     checkSaver(options.checkpointer);
+    const name = partOf ?? options.name;
     this.program = new Program(builder, {
-      name: options.name ?? deriveName(builder),
-      publicName: options.name ?? "LangGraph",
+      name: name ?? deriveName(builder),
+      isPart: partOf !== undefined,
+      publicName: name ?? "LangGraph",
       version: options.version ?? "",
       interruptBefore,
       interruptAfter,

@@ -1,6 +1,6 @@
 /** The work of this process for a graph in a server. */
 import { setTimeout as after } from "node:timers";
-import { buildSpec, type Program } from "../declare/index.js";
+import { buildManifest, type Program } from "../declare/index.js";
 import { ServerUnavailableError } from "../errors/index.js";
 import { connect, type Security } from "../transport/index.js";
 import { Session } from "../worker/index.js";
@@ -22,10 +22,8 @@ export class Attachment {
     /** The process works on without calls of its own. */
     public isLasting: boolean,
   ) {
-    const below = program.descendants();
-    const specs = [...below.map((child) => buildSpec(child, true)), buildSpec(program)];
-    const programs = new Map([...below, program].map((one) => [one.name, one]));
-    this.session = new Session(connect(address, security), specs, programs);
+    const programs = new Map([...program.descendants(), program].map((one) => [one.name, one]));
+    this.session = new Session(connect(address, security), buildManifest(program), programs);
     this.session.ended.catch(() => {
       this.hasLeft = true;
     });

@@ -1,5 +1,6 @@
 /** The arguments of `compile`. */
 import { isMemorySaver } from "../checkpoint/index.js";
+import { refuseGraph } from "../declare/index.js";
 import type { Security } from "../transport/index.js";
 import type { BaseStore, Drift } from "../values/index.js";
 
@@ -10,6 +11,11 @@ export type CompileOptions = {
   interruptAfter?: readonly string[] | "*";
   /** Name of the graph in the server: threads belong to it. */
   name?: string;
+  /**
+   * The nodes are part of this graph, which the server has: from a graph file, or from a program in another
+   * language. Its edges and breakpoints are declared there. Other workers may have its other nodes.
+   */
+  partOf?: string;
   description?: string;
   store?: BaseStore;
   cache?: unknown;
@@ -29,6 +35,18 @@ export type CompileOptions = {
 /** Breakpoints as the server takes them. */
 export function nodeNames(given: readonly string[] | "*" | undefined): readonly string[] {
   return given === "*" ? ["*"] : (given ?? []);
+}
+
+/** Throws for what only a whole graph has. */
+export function checkPart({ partOf, name, interruptBefore, interruptAfter }: CompileOptions): void {
+  if (partOf === undefined) return;
+  if (partOf === "") throw refuseGraph("partOf is empty: want the name of a graph of the server");
+  for (const [option, value] of Object.entries({ name, interruptBefore, interruptAfter })) {
+    if (value !== undefined)
+      throw refuseGraph(
+        `${option} is for the server's graph "${partOf}" to declare: leave it out beside partOf`,
+      );
+  }
 }
 
 /** Throws for what keeps no threads in graphd. */

@@ -10,6 +10,8 @@ import { type BranchDeclaration, completePolicies, type NodeDeclaration, type Po
 
 export type ProgramOptions = {
   name: string;
+  /** Its nodes are part of a graph that the server has. */
+  isPart: boolean;
   /** The name as people know it. */
   publicName: string;
   version: string;

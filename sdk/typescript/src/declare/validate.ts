@@ -14,6 +14,28 @@ export function validateGraph(builder: GraphBuilder, breakpoints: readonly strin
   checkReached(builder);
 }
 
+/** Throws for what the nodes of a graph that the server has can't bring along. */
+export function validatePart(builder: GraphBuilder): void {
+  const { nodes, edgeList, branchList, defaults } = builder;
+  const [edge] = edgeList;
+  if (edge)
+    throw refuseGraph(
+      `partOf: the edges are those of the server's graph, so leave out addEdge to "${edge.target}"`,
+    );
+  if (Object.keys(nodes).length === 0)
+    throw refuseGraph("partOf: want a node to serve: addNode(name, action)");
+  for (const { source } of branchList) {
+    if (!(source in nodes))
+      throw refuseGraph(`partOf: a condition is after the unknown node "${source}"; ${listNodes(nodes)}`);
+  }
+  for (const { name, subgraph, policies } of Object.values(nodes)) {
+    if (subgraph)
+      throw refuseGraph(`partOf: the graph in node "${name}" is for the server's graph to declare`);
+    if (policies.errorHandler ?? defaults.errorHandler)
+      throw refuseGraph(`partOf: the error handler of node "${name}" is for the server's graph to declare`);
+  }
+}
+
 function checkSources({ nodes, edgeList, branchList }: GraphBuilder): void {
   const sources = [...edgeList.flatMap((edge) => edge.sources), ...branchList.map(({ source }) => source)];
   for (const source of sources) {

@@ -1,8 +1,7 @@
 /** What a worker and a server tell each other when a stream begins, and which refusals end the session. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { GraphSpec } from "../_gen/graphd/v1/graph_pb.js";
 import type { HelloSchema, Welcome } from "../_gen/graphd/v1/worker_service_pb.js";
-import { fromDuration } from "../declare/index.js";
+import { fromDuration, type Manifest } from "../declare/index.js";
 import { type GraphdError, hasErrorName, InvalidGraphError } from "../errors/index.js";
 
 const PROTOCOL = 1;
@@ -24,7 +23,7 @@ export type Intervals = { beat: number; lease: number; longestPause: number };
 
 export function buildHello(
   workerId: string,
-  graphs: GraphSpec[],
+  manifest: Manifest,
   heldLeases: Uint8Array[],
 ): MessageInitShape<typeof HelloSchema> {
   return {
@@ -34,7 +33,7 @@ export function buildHello(
       minProtocol: PROTOCOL,
       maxProtocol: PROTOCOL,
       features: ["memo", "scopes", "call", "drift", "batch"],
-      graphs,
+      ...manifest,
     },
     heldLeases,
     credit: { totalSlots: SLOTS, revision: 1n },

@@ -1,7 +1,6 @@
 /** A worker's session with a server: connect, run what comes, reconnect. */
 import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { GraphSpec } from "../_gen/graphd/v1/graph_pb.js";
 import {
   type CallGraphRequestSchema,
   type CallGraphResponse,
@@ -14,7 +13,7 @@ import {
 } from "../_gen/graphd/v1/worker_service_pb.js";
 import type { TaskUpdateSchema } from "../_gen/graphd/v1/worker_task_pb.js";
 import { type Duplex, type DuplexCaller, sleep } from "../calls/index.js";
-import { fromDuration, type Program } from "../declare/index.js";
+import { fromDuration, type Manifest, type Program } from "../declare/index.js";
 import { GraphdError, isGraphdError, ServerUnavailableError } from "../errors/index.js";
 import type { Attempt } from "./attempt.js";
 import { buildHello, endsSession, LONGEST_PAUSE, readIntervals, readVersions, SLOTS } from "./handshake.js";
@@ -56,7 +55,7 @@ export class Session implements TaskSession {
 
   constructor(
     readonly caller: SessionCaller,
-    private readonly specs: GraphSpec[],
+    private readonly manifest: Manifest,
     private readonly programs: ReadonlyMap<string, Program>,
   ) {
     this.ready = new Promise((resolve, reject) => {
@@ -197,7 +196,7 @@ export class Session implements TaskSession {
         });
         this.stream = stream;
         this.send({
-          kind: { case: "hello", value: buildHello(this.workerId, this.specs, this.tasks.leases) },
+          kind: { case: "hello", value: buildHello(this.workerId, this.manifest, this.tasks.leases) },
         });
         this.scheduleBeat();
       });

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphd.client.connection import GraphConnection
+from graphd.declare.manifest import build_manifest
 from graphd.declare.program import Program
-from graphd.declare.spec import build_spec
 from graphd.security import Target
 from graphd.transport.server import server_at
 from graphd.values.worker_limits import WorkerLimits
@@ -43,7 +43,8 @@ class _LastingSession:
 
 _lock = threading.Lock()
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
-_lasting: dict[tuple[Target, str], list[_LastingSession]] = {}
+_Key = tuple[Target, str, frozenset[str]]
+_lasting: dict[_Key, list[_LastingSession]] = {}
 
 
 def attach_program(
@@ -53,11 +54,10 @@ def attach_program(
 
     GraphdError is raised when the server does not take it.
     """
-    server = server_at(*target)
-    below = program.descendants()
-    specs = [*(build_spec(child, as_child=True) for child in below), build_spec(program)]
+    server, manifest = server_at(*target), build_manifest(program)
+    programs = {p.name: p for p in [*program.descendants(), program]}
     _wait_for_orphans()
-    session = Session(server, specs, {p.name: p for p in [*below, program]}, limits=limits, store=program.store)
+    session = Session(server, manifest, programs, limits=limits, store=program.store)
     if not lasting:
         _close_after(owner, session)
     _register_session(session)
@@ -66,7 +66,9 @@ def attach_program(
     except BaseException:
         session.close()
         raise
-    _replace_sessions((target, program.name), _LastingSession(weakref.ref(owner), session) if lasting else None)
+    served = frozenset(node.node for node in manifest.nodes)  # of a part; others may have other nodes
+    key = (target, program.name, served)
+    _replace_sessions(key, _LastingSession(weakref.ref(owner), session) if lasting else None)
     return Attachment(server, versions, session)
 
 
@@ -119,7 +121,7 @@ def _register_session(session: Session) -> None:
         _open.add(session)
 
 
-def _replace_sessions(key: tuple[Target, str], new: _LastingSession | None) -> None:
+def _replace_sessions(key: _Key, new: _LastingSession | None) -> None:
     """Ends lasting sessions of the same graph that the program holds no longer."""
     with _lock:
         known = [one for one in _lasting.pop(key, []) if not one.session.closed]

@@ -263,6 +263,31 @@ class Builder:
                 raise _invalid_graph(f"Interrupt node `{name}` not found")
         return self
 
+    def validate_part(self, of: str, **given: Any) -> None:
+        """Raises InvalidGraphError for what nodes of a graph that the server has can't bring along."""
+        if not of:
+            raise _invalid_graph("part_of is empty: want the name of a graph of the server")
+        for option, value in given.items():
+            if value is not None:
+                raise _invalid_graph(
+                    f"{option} is for the server's graph {of!r} to declare: leave it out beside part_of"
+                )
+        targets = [target for _, target in [*self.edges, *self.waiting_edges]]
+        if targets:
+            raise _invalid_graph(
+                f"part_of: the edges are those of the server's graph: leave out add_edge to {targets[0]!r}"
+            )
+        if not self.nodes:
+            raise _invalid_graph("part_of: want a node to serve: add_node(name, action)")
+        for source in self.branches:
+            if source not in self.nodes:
+                raise _invalid_graph(f"part_of: a condition is after the unknown node {source!r}")
+        for name, node in self.nodes.items():
+            if node.subgraph is not None:
+                raise _invalid_graph(f"part_of: the graph in node {name!r} is for the server's graph to declare")
+            if node.policies.with_defaults(self._defaults).error_handler is not None:
+                raise _invalid_graph(f"part_of: the error handler of {name!r} is for the server's graph to declare")
+
     @property
     def defaults(self) -> Policies:
         """The policies of nodes that have none of their own."""

@@ -21,6 +21,7 @@ class CompileOptions:
     interrupt_before: tuple[str, ...] = ()
     interrupt_after: tuple[str, ...] = ()
     name: str | None = None
+    part_of: str | None = None
     server: str | None = None
     security: Security | None = None
     worker: bool | WorkerLimits = True

@@ -41,8 +41,10 @@ class Program:
         self.called = {n.name: n.called for n in self.nodes.values() if n.called is not None}
         self._add_handlers()
         self.channels: dict[str, BaseChannel[Any]] = merge_channels(s.channels() for s in builder.schemas.values())
-        self.public_name = options.name or "LangGraph"
-        self.name = options.name or _unique_name(self)
+        self.is_part = options.part_of is not None
+        named = options.name if options.part_of is None else options.part_of
+        self.public_name = named or "LangGraph"
+        self.name = named or _unique_name(self)
 
     def give_up_name(self) -> None:
         """Lets another graph have the name, should it be a made-up one."""

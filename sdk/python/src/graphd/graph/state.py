@@ -47,6 +47,7 @@ class StateGraph(Builder, Parametrized[StateT, ContextT, InputT, OutputT]):
         version: str | None = None,
         drift: Drift | None = None,
         drift_ignore: Sequence[str] = (),
+        part_of: str | None = None,
     ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """Checks the graph and makes it runnable.
 
@@ -68,6 +69,11 @@ class StateGraph(Builder, Parametrized[StateT, ContextT, InputT, OutputT]):
         than was answered, see interrupt. ``drift_ignore`` names parts of all its
         questions that may differ. Graphs inside of it say their own.
 
+        With ``part_of`` the nodes are part of the graph of that name, which the
+        server has: from a graph file, or from a program in another language. Its
+        edges and breakpoints are declared there. Other workers may have its other
+        nodes. ``version`` is then that of the served graph, "" for every version.
+
         InvalidGraphError, a ValueError, names the first mistake.
         """
         del transformers
@@ -75,7 +81,10 @@ class StateGraph(Builder, Parametrized[StateT, ContextT, InputT, OutputT]):
             *([] if interrupt_before in (None, "*") else interrupt_before or ()),
             *([] if interrupt_after in (None, "*") else interrupt_after or ()),
         ]
-        self.validate(interrupt=stops)
+        if part_of is None:
+            self.validate(interrupt=stops)
+        else:
+            self.validate_part(part_of, name=name, interrupt_before=interrupt_before, interrupt_after=interrupt_after)
         return CompiledStateGraph(
             self,
             CompileOptions(
@@ -85,6 +94,7 @@ class StateGraph(Builder, Parametrized[StateT, ContextT, InputT, OutputT]):
                 interrupt_before=node_names(interrupt_before),
                 interrupt_after=node_names(interrupt_after),
                 name=name,
+                part_of=part_of,
                 server=server,
                 security=security,
                 worker=worker,

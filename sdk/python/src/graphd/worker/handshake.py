@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphd._gen.v1 import graph_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
+from graphd.declare.manifest import Manifest
 from graphd.errors import AccessDeniedError, GraphdError, InvalidGraphError, TLSError, UnauthenticatedError
 from graphd.transport.errors import reason_of
 from graphd.worker.outbox import BATCHES
@@ -37,16 +37,15 @@ class Intervals(NamedTuple):
     """Before another try to connect."""
 
 
-def build_hello(
-    worker_id: str, specs: Sequence[graph_pb2.GraphSpec], leases: Sequence[bytes], credit: ws.Credit
-) -> ws.Hello:
-    """What a worker says first: its graphs, the tasks that it has, and how many it takes."""
+def build_hello(worker_id: str, offered: Manifest, leases: Sequence[bytes], credit: ws.Credit) -> ws.Hello:
+    """What a worker says first: what it offers, the tasks that it has, and how many it takes."""
     manifest = pb.WorkerManifest(
         deployment="python",
         min_protocol=PROTOCOL,
         max_protocol=PROTOCOL,
         features=["memo", "scopes", "call", "drift", BATCHES],
-        graphs=specs,
+        graphs=offered.graphs,
+        nodes=offered.nodes,
     )
     return ws.Hello(worker_id=worker_id, manifest=manifest, held_leases=leases, credit=credit)
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import grpc
 
-from graphd._gen.v1 import graph_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
+from graphd.declare.manifest import Manifest
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, ServerUnavailableError, UnauthenticatedError
 from graphd.security import Target
@@ -58,13 +58,13 @@ class Session:
     def __init__(
         self,
         server: Server,
-        specs: list[graph_pb2.GraphSpec],
+        manifest: Manifest,
         programs: Mapping[str, Program],
         worker_id: str = "",
         limits: WorkerLimits | None = None,
         store: Any = None,
     ) -> None:
-        self.target, self.specs, self.programs = server.target, specs, dict(programs)
+        self.target, self.manifest, self.programs = server.target, manifest, dict(programs)
         self.store = store
         self.worker_id = worker_id or f"py-{uuid.uuid4().hex}"
         self.versions: dict[str, str] = {}
@@ -254,7 +254,7 @@ class Session:
 
     def _stream_requests(self, outbox: Outbox) -> Iterator[ws.ConnectRequest]:
         self._certainty.record_question(0)
-        hello = build_hello(self.worker_id, self.specs, self._tasks.leases(), self._capacity.current_credit())
+        hello = build_hello(self.worker_id, self.manifest, self._tasks.leases(), self._capacity.current_credit())
         yield ws.ConnectRequest(hello=hello)
         number, last = 0, time.monotonic()
         while outbox is self._outbox:  # a goodbye is sent after the session was closed
