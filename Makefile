@@ -38,6 +38,8 @@ PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/ledger ../.
 # What the TypeScript SDK is built and tested with, pinned in sdk/typescript/package-lock.json.
 TS         := sdk/typescript
 TS_MODULES := $(TS)/node_modules/.package-lock.json
+# The SDK as programs import it, for tests that run workers.
+TS_BUILD   := $(TS)/.build/index.js
 
 # The JavaScript SDK of LangGraph Server, pinned in tests/langgraph-js/package-lock.json.
 LANGGRAPH_JS := tests/langgraph-js/node_modules/.package-lock.json
@@ -111,11 +113,11 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: $(VENV)/ok $(PAGE) $(TS_MODULES) $(LANGGRAPH_JS) build ## Run all tests: go-test, python-test, page-smoke, examples, ts-test, bench-smoke and langgraph-js-test, three at a time
+test: $(VENV)/ok $(PAGE) $(TS_BUILD) $(LANGGRAPH_JS) build ## Run all tests: go-test, python-test, page-smoke, examples, ts-test, bench-smoke and langgraph-js-test, three at a time
 	$(MAKE) --no-print-directory -j3 --output-sync=target go-test python-test page-smoke examples ts-test bench-smoke langgraph-js-test
 
 .PHONY: go-test
-go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random order; make lint vets (PKG=./internal/graph/... narrows)
+go-test: $(VENV)/ok $(TS_BUILD) build ## Run the Go tests with the race detector, in random order; make lint vets (PKG=./internal/graph/... narrows)
 	GRAPHD_BIN='$(CURDIR)/bin/graphd' TEST_VERSION='$(VERSION)' TEST_PYTHON='$(VENV)/bin/python' $(GOTEST) $(RACE) -vet=off -ldflags='-s -w' -shuffle=on -p=$(GOPACKAGES) -timeout=$(GOTIMEOUT) $(GOTESTFLAGS) $(TESTED)
 
 .PHONY: python-test
@@ -133,6 +135,9 @@ langgraph-js-test: $(LANGGRAPH_JS) build ## Test the API of LangGraph Server wit
 .PHONY: langgraph-kills
 langgraph-kills: $(VENV)/ok build ## Kill servers under streams of LangGraph's SDK, KILLS (100) times: each update comes once
 	cd sdk/python && KILLS='$(if $(filter file,$(origin KILLS)),100,$(KILLS))' GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q tests/test_langgraph_api.py -k killed
+
+.PHONY: ts-build
+ts-build: $(TS_BUILD) ## Build the TypeScript SDK for the Go tests that run its workers
 
 .PHONY: ts-pack
 ts-pack: $(TS_MODULES) build ## Pack the TypeScript SDK, and try the file in an empty project on NODES (20 22 24; empty: the Node that is here)
@@ -152,6 +157,10 @@ oracle: $(ORACLE)/ok build ## Play the recorded cases on LangGraph, and SEEDS (2
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' PYTHONPATH=. '$(ORACLE)/bin/python' -W ignore -m oracle \
 		--seeds $(SEEDS) --first $(FIRST)
 
+.PHONY: oracle-ts
+oracle-ts: $(ORACLE)/ok $(TS_MODULES) build ## Play SEEDS (200) random graphs on LangGraph, and on graphd with nodes in TypeScript (FIRST=number of the first)
+	GRAPHD_BIN='$(CURDIR)/bin/graphd' ORACLE_PYTHON='$(ORACLE)/bin/python' tools/oracle-ts $(SEEDS) $(FIRST)
+
 .PHONY: oracle-newest
 oracle-newest: ## The same with the newest release of LangGraph that there is: a weekly run shows what it does differently
 	rm -rf .cache/oracle-newest
@@ -166,7 +175,7 @@ hostile: ## Give a server with 1 GiB what an attacker would give it, and judge h
 	go test ./tests/hostile -run=HostileSet -count=1 -v -timeout=1h -args -long
 
 .PHONY: chaos
-chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; SEED=number draws the same faults again
+chaos: $(VENV)/ok $(TS_BUILD) ## Break workers in three languages, network and server under RUNS (1000) runs; SEED=number draws the same faults again
 	TEST_PYTHON='$(VENV)/bin/python' go test ./tests/chaos -run=EveryRun -count=1 -v -timeout=2h \
 		-args -runs=$(RUNS) -seed=$(SEED) -limit=110m
 
@@ -255,9 +264,9 @@ go-bench: ## Run the Go benchmarks (BENCH=regexp narrows)
 	go test -run='^$$' -bench='$(BENCH)' -benchmem $(PKG)
 
 .PHONY: bench-remote
-bench-remote: $(VENV)/ok build ## Measure a chain of Python nodes beside bare gRPC calls and LangGraph (see bench/remote)
+bench-remote: $(VENV)/ok $(TS_BUILD) build ## Measure chains of nodes in Python, Go and TypeScript beside bare gRPC calls and LangGraph (see bench/remote)
 	go run -C bench ./remote -graphd='$(CURDIR)/bin/graphd' -python='$(VENV)/bin/python' \
-		-langgraph-python='$(LANGGRAPH_PYTHON)' -scripts=remote
+		-langgraph-python='$(LANGGRAPH_PYTHON)' -scripts=remote -typescript='$(CURDIR)/$(TS_BUILD)'
 
 .PHONY: lint
 lint: go-lint mod-lint python-lint page-lint ts-lint $(BUF) ## Check the Go code, the go.mod files, the Python code, the page, the TypeScript SDK and the protos
@@ -439,6 +448,10 @@ $(PAGE): page/package-lock.json
 $(LANGGRAPH_JS): tests/langgraph-js/package-lock.json
 	cd tests/langgraph-js && npm ci --no-audit --no-fund --loglevel=error
 	@touch '$@'
+
+$(TS_BUILD): $(TS_MODULES) $(TS)/tsdown.config.ts $(shell find $(TS)/src -name '*.ts')
+	cd $(TS) && node_modules/.bin/tsdown --out-dir .build --no-dts --format esm --logLevel warn
+	@touch $@
 
 $(TS_MODULES): $(TS)/package-lock.json
 	cd $(TS) && npm ci --no-audit --no-fund --loglevel=error

@@ -1,5 +1,5 @@
 // Command remote measures what it costs to run nodes in another process: a
-// chain of ten trivial nodes in Python and in Go through graphd, beside ten bare
+// chain of ten trivial nodes in Python, TypeScript and Go through graphd, beside ten bare
 // gRPC calls of the same process, and LangGraph's own time for the same chain.
 // README.md says how each is measured.
 //
@@ -28,9 +28,9 @@ func main() {
 }
 
 type options struct {
-	graphd, python, langgraph, scripts string
-	rounds, runs                       int
-	serve                              string
+	graphd, python, langgraph, scripts, typescript string
+	rounds, runs                                   int
+	serve                                          string
 }
 
 func run(ctx context.Context, w io.Writer, args []string) error {
@@ -39,7 +39,8 @@ func run(ctx context.Context, w io.Writer, args []string) error {
 	flags.StringVar(&o.graphd, "graphd", "bin/graphd", "graphd binary")
 	flags.StringVar(&o.python, "python", "python3", "interpreter that has the graphd SDK")
 	flags.StringVar(&o.langgraph, "langgraph-python", "", "interpreter that has langgraph (default: that of -python)")
-	flags.StringVar(&o.scripts, "scripts", "bench/remote", "folder with the Python scripts")
+	flags.StringVar(&o.scripts, "scripts", "bench/remote", "folder with the scripts")
+	flags.StringVar(&o.typescript, "typescript", "sdk/typescript/.build/index.js", "the built SDK for TypeScript")
 	flags.IntVar(&o.rounds, "rounds", 15, "rounds; each measures everything in turn")
 	flags.IntVar(&o.runs, "runs", 20, "runs of each kind in a round")
 	flags.StringVar(&o.serve, "serve-nodes", "", "serve nodes in Go to the graphd at this address, and nothing else; this program starts itself so")
@@ -64,30 +65,33 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer server.stop()
-	python, err := startScript(ctx, o.python, filepath.Join(o.scripts, "nodes.py"), server.address)
-	if err != nil {
-		return err
-	}
-	defer python.stop()
 	own, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	golang, err := startScript(ctx, own, "-serve-nodes="+server.address)
-	if err != nil {
-		return err
-	}
-	defer golang.stop()
-	c, err := dial(server.address, python.first, golang.first)
+	c, err := dial(server.address)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	kinds := []kind{
-		{name: "10 bare calls, Python", once: callsOf(c.python)},
-		{name: "graphd, chain in Python", once: c.chainOf("chain-python"), beside: []int{0}},
-		{name: "10 bare calls, Go", once: callsOf(c.golang)},
-		{name: "graphd, chain in Go", once: c.chainOf(goChain), beside: []int{2}},
+	var kinds []kind
+	for _, l := range []language{
+		{name: "Python", chain: "chain-python", command: []string{o.python, filepath.Join(o.scripts, "nodes.py"), server.address}},
+		{name: "Go", chain: goChain, command: []string{own, "-serve-nodes=" + server.address}},
+		{name: "TypeScript", chain: "chain-typescript", command: []string{"node", filepath.Join(o.scripts, "nodes.mjs"), server.address, o.typescript}},
+	} {
+		nodes, err := startScript(ctx, l.command[0], l.command[1:]...)
+		if err != nil {
+			return err
+		}
+		defer nodes.stop()
+		bare, err := c.dialNodes(nodes.first)
+		if err != nil {
+			return err
+		}
+		kinds = append(kinds,
+			kind{name: "10 bare calls, " + l.name, once: callsOf(bare)},
+			kind{name: "graphd, chain in " + l.name, once: c.chainOf(l.chain), beside: []int{len(kinds)}})
 	}
 	peer, err := startScript(ctx, o.langgraph, filepath.Join(o.scripts, "langgraph_chain.py"))
 	switch {
@@ -107,20 +111,26 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 	return err
 }
 
+// language is one in which nodes are measured: the process that serves a chain of them, and bare calls.
+type language struct {
+	name, chain string
+	command     []string
+}
+
 // report shows every kind, and how the chains through graphd compare.
 func report(kinds []kind) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-24s %8s %8s %8s %8s\n", "", "median", "25 %", "75 %", "min")
+	fmt.Fprintf(&b, "%-26s %8s %8s %8s %8s\n", "", "median", "25 %", "75 %", "min")
 	for _, k := range kinds {
 		all := k.all()
-		fmt.Fprintf(&b, "%-24s %8.2f %8.2f %8.2f %8.2f\n", k.name, quantile(all, 0.5), quantile(all, 0.25),
+		fmt.Fprintf(&b, "%-26s %8.2f %8.2f %8.2f %8.2f\n", k.name, quantile(all, 0.5), quantile(all, 0.25),
 			quantile(all, 0.75), quantile(all, 0))
 	}
 	b.WriteString("\n")
 	for _, k := range kinds {
 		for _, base := range k.beside {
 			ratios := k.over(kinds[base])
-			fmt.Fprintf(&b, "%s / %-22s median of rounds %.2f, from %.2f to %.2f; of the fastest runs %.2f\n", k.name,
+			fmt.Fprintf(&b, "%s / %-26s median of rounds %.2f, from %.2f to %.2f; of the fastest runs %.2f\n", k.name,
 				kinds[base].name, quantile(ratios, 0.5), quantile(ratios, 0), quantile(ratios, 1),
 				quantile(k.all(), 0)/quantile(kinds[base].all(), 0))
 		}

@@ -71,28 +71,36 @@ func quantile(values []float64, q float64) float64 {
 // client calls the processes with nodes and graphd, in the same way: from this
 // process, with grpc-go, over one connection each.
 type client struct {
-	python, golang, server *grpc.ClientConn
-	graphd                 graphdv1.GraphServiceClient
+	conns  []*grpc.ClientConn
+	graphd graphdv1.GraphServiceClient
 }
 
-func dial(server, python, golang string) (*client, error) {
+func dial(server string) (*client, error) {
 	c := &client{}
-	for address, conn := range map[string]**grpc.ClientConn{server: &c.server, "127.0.0.1:" + python: &c.python, "127.0.0.1:" + golang: &c.golang} {
-		var err error
-		if *conn, err = grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
-			c.close()
-			return nil, err
-		}
+	conn, err := c.connect(server)
+	if err != nil {
+		return nil, err
 	}
-	c.graphd = graphdv1.NewGraphServiceClient(c.server)
+	c.graphd = graphdv1.NewGraphServiceClient(conn)
 	return c, nil
 }
 
+// dialNodes connects to a process with nodes at a port of this machine.
+func (c *client) dialNodes(port string) (*grpc.ClientConn, error) {
+	return c.connect("127.0.0.1:" + port)
+}
+
+func (c *client) connect(address string) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err == nil {
+		c.conns = append(c.conns, conn)
+	}
+	return conn, err
+}
+
 func (c *client) close() {
-	for _, conn := range []*grpc.ClientConn{c.python, c.golang, c.server} {
-		if conn != nil {
-			_ = conn.Close() // the program ends
-		}
+	for _, conn := range c.conns {
+		_ = conn.Close() // the program ends
 	}
 }
 

@@ -36,17 +36,29 @@ var (
 	limit = flag.Duration("limit", 20*time.Minute, "how long all runs may take")
 )
 
-const (
-	workerCount      = 4
-	maxActiveThreads = 24 // threads that are under way at the same time
-)
+const maxActiveThreads = 24 // threads that are under way at the same time
 
 // Every run ends as if nothing had happened; every memo has one value and is
 // not run again once that is recorded; every answer is used once.
 func TestEveryRunSurvives(t *testing.T) {
-	w := newCluster(t)
+	python := pythonWorker(t, "")
+	newCluster(t, []workerKind{python, python, python, python}).surviveRuns(*runs)
+}
+
+// A run is not bound to a language: any attempt of a task may be that of a worker in
+// Python, TypeScript or Go, also the replay that uses an answer.
+func TestEveryRunSurvivesInThreeLanguages(t *testing.T) {
+	python, typescript, golang := pythonWorker(t, "chaos"), typescriptWorker(t), goWorker(t)
+	w := newCluster(t, []workerKind{python, typescript, golang, python, typescript, golang})
+	w.surviveRuns((*runs + 2) / 3)
+}
+
+// surviveRuns runs so many threads while everything around them breaks, and verifies them.
+func (w *cluster) surviveRuns(count int) {
+	t := w.T
+	t.Helper()
 	begin := time.Now()
-	drivers, ended := w.runThreads()
+	drivers, ended := w.runThreads(count)
 	took := time.Since(begin)
 	w.waitHealthy()
 
@@ -62,7 +74,7 @@ func TestEveryRunSurvives(t *testing.T) {
 		require.NoError(t, d.verifyThread(t.Context(), ended[i], found.values, byThread[d.thread]), d.thread)
 	}
 	want := 0
-	for n := range *runs {
+	for n := range count {
 		want += (1 + n%2) * (3 + 1 + n%3)
 	}
 	require.Equal(t, want, found.records, "every memo is recorded")
@@ -79,7 +91,7 @@ func TestEveryRunSurvives(t *testing.T) {
 		}
 		late += strings.Count(text, "was not taken: the lease is not valid any more")
 	}
-	t.Logf("%d runs with seed %d on %s in %.1fs", *runs, *seed, *store, took.Seconds())
+	t.Logf("%d runs with seed %d on %s in %.1fs", count, *seed, *store, took.Seconds())
 	t.Logf("faults: %s", w.faults)
 	t.Logf("clients: %s; workers: %d late results refused", w.seen, late)
 	t.Logf("memos: %d recorded, %d times replayed; of %d side effects %d were of workers that had lost the task, "+
@@ -94,6 +106,7 @@ type cluster struct {
 	dir, ledgerPath string
 	address         string
 	server          *process.Process
+	kinds           []workerKind
 	workers         []*faultInjector
 	client          harness.Client
 	timing          timing
@@ -102,16 +115,16 @@ type cluster struct {
 	endedRuns       atomic.Int64
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T, kinds []workerKind) *cluster {
 	t.Helper()
-	w := &cluster{T: t, dir: t.TempDir(), address: process.FreeAddress(t), faults: &harness.Tally{}, seen: &harness.Tally{}}
+	w := &cluster{T: t, kinds: kinds, dir: t.TempDir(), address: process.FreeAddress(t), faults: &harness.Tally{}, seen: &harness.Tally{}}
 	w.ledgerPath = filepath.Join(w.dir, "ledger")
 	at := "memory"
 	if *store == "sqlite" {
 		at = "sqlite:" + filepath.Join(w.dir, "graphd.db")
 	}
 	binary := built.Graphd(t)
-	interpreter, pace := findPython(t)
+	pace := measurePace(t)
 	w.timing = pace
 	w.server = process.Launch(t, "server", func() *exec.Cmd {
 		// With a key of its own a server does not know the leases of the one
@@ -121,11 +134,13 @@ func newCluster(t *testing.T) *cluster {
 			"--worker-beat", pace.heartbeat.String(), "--worker-lease", pace.lease.String())
 	})
 	w.client = harness.Dial(t, w.address)
-	for i := range workerCount {
+	w.putGraph()
+	for i, kind := range kinds {
 		proxy := network.NewProxy(t, w.address)
-		worker := process.Launch(t, fmt.Sprint("worker", i), func() *exec.Cmd {
-			cmd := exec.Command(interpreter, "worker.py")
+		worker := process.Launch(t, fmt.Sprintf("worker%d-%s", i, kind.language), func() *exec.Cmd {
+			cmd := exec.Command(kind.command[0], kind.command[1:]...)
 			cmd.Env = append(os.Environ(), "CHAOS_SERVER="+proxy.Address(), "CHAOS_LEDGER="+w.ledgerPath)
+			cmd.Env = append(cmd.Env, kind.environment...)
 			return cmd
 		})
 		w.workers = append(w.workers, &faultInjector{
@@ -135,6 +150,17 @@ func newCluster(t *testing.T) *cluster {
 	}
 	w.waitConnected()
 	return w
+}
+
+// putGraph gives the server the graph that workers in several languages are part of. The
+// graph that workers bring along has the same name, and is another version of it.
+func (w *cluster) putGraph() {
+	w.Helper()
+	document, err := os.ReadFile("graph.yaml")
+	require.NoError(w, err)
+	put := &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Document{Document: string(document)}}
+	_, _, err = callUntilAnswered(w.Context(), w.client.PutGraph, put)
+	require.NoError(w, err)
 }
 
 // processes lists the server and its workers.
@@ -153,7 +179,7 @@ func (w *cluster) waitConnected() {
 	defer cancel()
 	for {
 		list, err := w.client.ListWorkers(ctx, &graphdv1.ListWorkersRequest{})
-		if err == nil && len(list.GetWorkers()) == workerCount {
+		if err == nil && len(list.GetWorkers()) == len(w.workers) {
 			return
 		}
 		if !harness.SleepContext(ctx, 20*time.Millisecond) {
@@ -163,9 +189,9 @@ func (w *cluster) waitConnected() {
 }
 
 // runThreads runs all threads while everything around them breaks.
-func (w *cluster) runThreads() ([]*threadDriver, []*graphdv1.Run) {
+func (w *cluster) runThreads(count int) ([]*threadDriver, []*graphdv1.Run) {
 	w.Helper()
-	drivers, ended := make([]*threadDriver, *runs), make([]*graphdv1.Run, *runs)
+	drivers, ended := make([]*threadDriver, count), make([]*graphdv1.Run, count)
 	ctx, cancel := context.WithTimeout(w.Context(), *limit)
 	defer cancel()
 	calm, stop := context.WithCancel(ctx)
@@ -175,11 +201,11 @@ func (w *cluster) runThreads() ([]*threadDriver, []*graphdv1.Run) {
 		troubles.Go(func() error { return t.injectFaults(calm) })
 	}
 	troubles.Go(func() error { return w.breakServer(calm) })
-	troubles.Go(func() error { return w.reportProgress(calm) })
+	troubles.Go(func() error { return w.reportProgress(calm, count) })
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(maxActiveThreads)
-	for n := range *runs {
-		drivers[n] = newDriver(w.client, n, *seed, w.seen)
+	for n := range count {
+		drivers[n] = newDriver(w.client, n, w.kinds[0].bringsGraph, *seed, w.seen)
 		all.Go(func() error {
 			run, err := drivers[n].driveThread(ctx)
 			if ended[n] = run; err != nil {
@@ -193,7 +219,7 @@ func (w *cluster) runThreads() ([]*threadDriver, []*graphdv1.Run) {
 	stop()
 	if err = errors.Join(err, troubles.Wait()); err != nil {
 		w.Logf("faults: %s", w.faults)
-		require.NoError(w, err, "seed %d, after %d of %d runs", *seed, w.endedRuns.Load(), *runs)
+		require.NoError(w, err, "seed %d, after %d of %d runs", *seed, w.endedRuns.Load(), count)
 	}
 	return drivers, ended
 }
@@ -223,9 +249,9 @@ func (w *cluster) breakServer(ctx context.Context) error {
 }
 
 // reportProgress says how far the runs are, for people who wait.
-func (w *cluster) reportProgress(ctx context.Context) error {
+func (w *cluster) reportProgress(ctx context.Context, count int) error {
 	for harness.SleepContext(ctx, 10*time.Second) {
-		w.Logf("%d of %d runs have ended; faults: %s", w.endedRuns.Load(), *runs, w.faults)
+		w.Logf("%d of %d runs have ended; faults: %s", w.endedRuns.Load(), count, w.faults)
 	}
 	return nil
 }

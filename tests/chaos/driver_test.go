@@ -24,6 +24,7 @@ type threadDriver struct {
 	harness.Client
 
 	number     int
+	counts     bool // the workers have the reducer that counts visits
 	thread     string
 	random     *rand.Rand
 	tally      *harness.Tally
@@ -32,9 +33,9 @@ type threadDriver struct {
 	seenEvents []uint64          // durable events that a follower saw
 }
 
-func newDriver(c harness.Client, n int, seed uint64, t *harness.Tally) *threadDriver {
+func newDriver(c harness.Client, n int, counts bool, seed uint64, t *harness.Tally) *threadDriver {
 	return &threadDriver{
-		Client: c, number: n, thread: fmt.Sprintf("t%d", n), random: rand.New(rand.NewPCG(seed, uint64(n)+1000)), tally: t,
+		Client: c, number: n, counts: counts, thread: fmt.Sprintf("t%d", n), random: rand.New(rand.NewPCG(seed, uint64(n)+1000)), tally: t,
 		answers: make(map[string]string), idsByRound: make(map[string]string),
 	}
 }

@@ -19,7 +19,7 @@ type ledgerEntry struct {
 	Value  string
 	Thread string
 	Task   string
-	Lease  string
+	Lease  string  // "" for workers whose SDK does not tell it
 	Began  float64 // when the worker got the task, in seconds of the machine's clock
 	Time   float64 // when the line was written
 
@@ -38,6 +38,9 @@ func readLedger(path string) ([]ledgerEntry, error) {
 
 // parseLease takes the lease apart; internal/worker says how it is made.
 func (e *ledgerEntry) parseLease() error {
+	if e.Lease == "" {
+		return nil
+	}
 	token, err := hex.DecodeString(e.Lease)
 	if err != nil {
 		return fmt.Errorf("lease %q: %w", e.Lease, err)
@@ -111,6 +114,9 @@ func (m *memoSummary) checkMemo(at [2]string, group []ledgerEntry, era map[strin
 	var recorded *ledgerEntry // who was the first to use the value
 	saw := 0
 	for _, e := range group {
+		if e.Lease == "" {
+			e.Lease = e.Value // of a run of its own
+		}
 		switch e.Kind {
 		case "ran":
 			if _, twice := ran[e.Lease]; twice {
@@ -154,7 +160,7 @@ func (m *memoSummary) checkMemo(at [2]string, group []ledgerEntry, era map[strin
 		// Both must be so: a lease that is later by its number may have been
 		// given before, if the earlier one was taken up again by a new server;
 		// a task that came later may have been on its way to a paused worker.
-		if after(e, *recorded) && e.Began > recorded.Time {
+		if e.incarnation != "" && recorded.incarnation != "" && after(e, *recorded) && e.Began > recorded.Time {
 			return wrong("ran again though it was recorded")
 		}
 	}

@@ -33,12 +33,12 @@ func (p timing) scaleDuration(d time.Duration) time.Duration {
 	return time.Duration(p.slowdown * float64(d))
 }
 
-// findPython returns an interpreter with the SDK, and the pace of the machine.
-func findPython(tb testing.TB) (string, timing) {
+// measurePace finds the pace of the machine by how long an interpreter takes to load the SDK.
+func measurePace(tb testing.TB) timing {
 	tb.Helper()
 	began := time.Now()
-	interpreter := process.Python(tb)
-	return interpreter, timingOf(time.Since(began))
+	process.Python(tb)
+	return timingOf(time.Since(began))
 }
 
 // randomDelay draws a duration of so many leases.

@@ -50,6 +50,9 @@ func (d *threadDriver) expectedState(memo memoLookup) graphState {
 		say("settle=%s", memo("settle", round))
 		end.Count["settle"]++
 	}
+	if !d.counts {
+		clear(end.Count)
+	}
 	return end
 }
 
@@ -58,7 +61,7 @@ func (d *threadDriver) verifyThread(ctx context.Context, run *graphdv1.Run, valu
 	if run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED {
 		return fmt.Errorf("the run ended as %s: %s", run.GetState(), run.GetFailure())
 	}
-	var got graphState
+	got := graphState{Count: make(map[string]int)}
 	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &got); err != nil {
 		return fmt.Errorf("the output: %w", err)
 	}

@@ -17,7 +17,9 @@ from graphd.errors import GraphdError
 from graphd.runtime.task import required_task
 from graphd.worker.attempt import Attempt
 
-ledger = os.open(os.environ["CHAOS_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+ledger = os.open(
+    os.environ["CHAOS_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
+)
 count = itertools.count()
 
 
@@ -75,6 +77,14 @@ class State(TypedDict):
     count: Annotated[dict[str, int], counted]
 
 
+PART_OF = os.environ.get("CHAOS_PART_OF")
+"""The graph of the server that has these nodes; without it the worker brings its own, with a reducer that only it has."""
+
+
+def visit(kind: str) -> dict[str, Any]:
+    return {} if PART_OF else {"count": {kind: 1}}
+
+
 def ask(state: State, what: str) -> Any:
     return interrupt({"n": state["n"], "round": state.get("round", 0), "ask": what})
 
@@ -86,7 +96,7 @@ def gather(state: State) -> dict[str, Any]:
     amount = ask(state, "amount")
     charge = once("charge")
     log = [f"open={opened}", f"name={name}", f"amount={amount}", f"charge={charge}"]
-    return {"round": state.get("round", 0) + 1, "log": log, "count": {"gather": 1}}
+    return {"round": state.get("round", 0) + 1, "log": log, **visit("gather")}
 
 
 def pick(state: State) -> list[str]:
@@ -98,13 +108,13 @@ def reviewer(who: str) -> Any:
     def review(state: State) -> dict[str, Any]:
         note = once(f"note-{who}")
         said = ask(state, who)
-        return {"log": [f"note-{who}={note}", f"{who}={said}"], "count": {"review": 1}}
+        return {"log": [f"note-{who}={note}", f"{who}={said}"], **visit("review")}
 
     return review
 
 
 def settle(state: State) -> dict[str, Any]:
-    return {"log": [f"settle={once('settle')}"], "count": {"settle": 1}}
+    return {"log": [f"settle={once('settle')}"], **visit("settle")}
 
 
 def again(state: State) -> str:
@@ -114,14 +124,19 @@ def again(state: State) -> str:
 def graph(server: str) -> Any:
     builder = StateGraph(State).add_node("gather", gather).add_node("settle", settle)
     for who in ("desk", "legal", "risk"):
-        builder.add_node(who, reviewer(who)).add_edge(who, "settle")
-    builder.add_edge(START, "gather")
+        builder.add_node(who, reviewer(who))
     builder.add_conditional_edges("gather", pick, ["desk", "legal", "risk"])
     builder.add_conditional_edges("settle", again, ["gather", END])
-    return builder.compile(server=server, name="chaos")
+    if PART_OF:
+        return builder.compile(server=server, part_of=PART_OF)
+    for who in ("desk", "legal", "risk"):
+        builder.add_edge(who, "settle")
+    return builder.add_edge(START, "gather").compile(server=server, name="chaos")
 
 
 if __name__ == "__main__":
     faulthandler.enable()  # the test aborts a worker that does not leave, to see why
-    logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
     graph(os.environ["CHAOS_SERVER"]).serve()

@@ -222,3 +222,16 @@ func Python(tb testing.TB) string {
 	}
 	return path
 }
+
+// TypeScript returns the built SDK for TypeScript, the file that programs import.
+func TypeScript(tb testing.TB) string {
+	tb.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "sdk", "typescript", ".build", "index.js"))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		tb.Fatalf("no TypeScript SDK: %s\nrun `make ts-build`", err)
+	}
+	return path
+}

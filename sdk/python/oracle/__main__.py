@@ -22,6 +22,7 @@ from graphd.errors import GraphdError
 from graphd.transport.server import call_unary, server_at
 from oracle.cases import random_case
 from oracle.coverage import count_features, report
+from oracle.export import export_cases
 from oracle.record import Recorder
 from oracle.recorded import check_case, read_cases
 from oracle.releases import ANCHOR, find_release, installed_version
@@ -134,12 +135,19 @@ def main() -> int:
     parser.add_argument(
         "--record", help="file of cases; writes what LangGraph shows, but where graphd differs on purpose"
     )
+    parser.add_argument(
+        "--export", help="file; writes the cases of the seeds with their code in JavaScript; plays nothing"
+    )
+    parser.add_argument("--only", type=int, nargs="*", help="with --export: these seeds alone")
     parser.add_argument("--coverage", action="store_true", help="count what is drawn; play nothing")
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.seeds)
     if given.coverage:
         return show_coverage(seeds)
     print(f"LangGraph {installed_version()}; the cases are of {ANCHOR.version}", flush=True)
+    if given.export:
+        print(f"{export_cases(given.only or list(seeds), Path(given.export))} cases are in {given.export}")
+        return 0
     if given.record:
         print("written anew:", *record_file(Path(given.record)))
         return 0

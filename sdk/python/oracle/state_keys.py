@@ -8,8 +8,8 @@ from typing import Any
 PLAIN = {"log": "list+", "n": "int+", "m": "merge"}
 """The keys of every graph."""
 
-RARE = {"v": "last", "a": "any", "e": "ephemeral", "u": "untracked", "t": "topic", "s": "topic+"}
-"""Keys that only some graphs have, each of another kind."""
+RARE = {"v": "last", "x": "any", "y": "ephemeral", "u": "untracked", "t": "topic", "s": "topic+"}
+"""Keys that only some graphs have, each of another kind. No node has such a name: LangGraph.js refuses that."""
 
 PRIVATE = "p"
 """A key of a node's own input, in no schema of the graph."""

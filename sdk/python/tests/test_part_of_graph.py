@@ -21,7 +21,8 @@ nodes:
   price: { remote: {} }
   approve: { ask: { value: state.order, update: { log: ["'approved'"] } } }
   ship: { remote: {} }
-edges: [START -> price -> approve -> ship -> END]
+edges: [START -> price, approve -> ship, ship -> END]
+conditional_edges: [{ from: price, router: choose, in_worker: true, then: [approve, ship] }]
 """
 
 
@@ -34,13 +35,18 @@ def price(state: State) -> dict[str, Any]:
     return {"log": [f"price of {state['order']}"]}
 
 
+def choose(state: State) -> str:
+    return "approve" if state["order"] == "book" else "ship"
+
+
 def ship(state: State) -> dict[str, Any]:
     return {"log": [f"shipped after {len(state['log'])} {interrupt('sure?')}"]}
 
 
 def test_two_programs_serve_the_nodes_of_one_graph(server: DevServer, client: Client) -> None:
     client.graphs.put(FILE)
-    pricing = StateGraph(State).add_node("price", price).compile(part_of="orders-of-parts", server=server.address)
+    builder = StateGraph(State).add_node("price", price).add_conditional_edges("price", choose)
+    pricing = builder.compile(part_of="orders-of-parts", server=server.address)
     shipping = StateGraph(State).add_node("ship", ship).compile(part_of="orders-of-parts", server=server.address)
     thread = {"configurable": {"thread_id": "part of a graph"}}
     asked = pricing.invoke({"order": "book"}, thread)

@@ -12,7 +12,8 @@ nodes:
   price: { remote: {} }
   approve: { ask: { value: state.order, update: { log: ["'approved'"] } } }
   ship: { remote: {} }
-edges: [START -> price -> approve -> ship -> END]
+edges: [START -> price, approve -> ship, ship -> END]
+conditional_edges: [{ from: price, router: choose, in_worker: true, then: [approve, ship] }]
 `;
 
 const State = Annotation.Root({
@@ -28,6 +29,9 @@ describe("a part of a graph", () => {
     await new Client(caller).putGraph(FILE);
     const pricing = new StateGraph(State)
       .addNode("price", ({ order }) => ({ log: [`price of ${order}`] }))
+      .addConditionalEdges("price", function choose({ order }: typeof State.State) {
+        return order === "book" ? "approve" : "ship";
+      } as never)
       .compile({ partOf: "orders", server: server.address });
     const shipping = new StateGraph(State)
       .addNode("ship", ({ log }) => ({ log: [`shipped after ${log.length} ${interrupt("sure?")}`] }))

@@ -103,9 +103,9 @@ function prepareNode(attempt: Attempt, program: Program, local: LocalRun | undef
 function prepareRouter(attempt: Attempt, program: Program, local: LocalRun | undefined): Work {
   const { assignment } = attempt;
   const source = publicName(assignment.node);
-  const branch = program.findBranch(source, assignment.branch || assignment.function);
+  const branch = program.findBranch(source, assignment.function || assignment.branch);
   if (branch === undefined) {
-    throw new ReferenceError(`node "${source}" has no condition "${assignment.branch}" in this program`);
+    throw new ReferenceError(`node "${source}" has no condition "${assignment.function}" in this program`);
   }
   const node = program.nodes.get(source);
   const state =

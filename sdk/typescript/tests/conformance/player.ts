@@ -2,7 +2,7 @@
 import { Command, RunControl, Send } from "../../src/index.js";
 import { type Bindings, bind, match, matchGroups, substitute } from "./matching.js";
 import { plain, plainEvent, plainSnapshot } from "./plain_data.js";
-import { type GraphDescription, World } from "./program.js";
+import { type Bodies, type GraphDescription, World } from "./program.js";
 import { toJavaScript } from "./shapes.js";
 
 type Fields = Record<string, any>;
@@ -28,10 +28,15 @@ const OPERATIONS = new Set([
 ]);
 
 export class Player {
-  private readonly world = new World();
+  private readonly world: World;
   private possible: Bindings[] = [new Map()];
 
-  constructor(private readonly played: Case) {}
+  constructor(
+    private readonly played: Case,
+    bodies?: Bodies,
+  ) {
+    this.world = new World(bodies);
+  }
 
   /** Performs every step; throws at the first that differs. */
   async play(): Promise<void> {

@@ -40,7 +40,10 @@ export type GraphDescription = {
   output_schema?: string[];
 };
 
-const BODIES = bodies as Record<string, string>;
+/** JavaScript for the code of cases, by that code. */
+export type Bodies = Record<string, string>;
+
+const BODIES = bodies as Bodies;
 
 class Boom extends Error {
   override name = "Boom";
@@ -97,6 +100,8 @@ export class World {
   readonly graphs = new Map<string, CompiledStateGraph>();
   /** By which the node of a case stops its run. */
   control: RunControl | undefined;
+  constructor(private readonly bodies: Bodies = BODIES) {}
+
   /** What nodes remember outside of the graph; 0 at first. */
   readonly mem: Record<string, unknown> = new Proxy({}, { get: (known: any, name) => known[name] ?? 0 });
 
@@ -120,12 +125,16 @@ export class World {
     ctl: { requestDrain: (reason: string) => this.control?.requestDrain(reason) },
     interrupt,
     isCommand,
+    fail: (name: string) => {
+      throw Object.assign(new Error(name), { name });
+    },
     keys: (value: object) => Object.keys(value).sort(),
     mem: this.mem,
     sleep: (seconds: number) => setTimeout(patient(seconds)),
     /** Ends when its task is stopped. */
     asleep: (seconds: number) => setTimeout(patient(seconds), undefined, { signal: getConfig().signal }),
     str: describe,
+    truthy,
     write: (value: unknown) => getWriter()?.(value),
   };
 
@@ -134,7 +143,7 @@ export class World {
     const AsyncFunction = (async () => {}).constructor as new (
       ...parts: string[]
     ) => (...args: unknown[]) => unknown;
-    const run = new AsyncFunction("state", "error", ...Object.keys(this.names), BODIES[code] as string);
+    const run = new AsyncFunction("state", "error", ...Object.keys(this.names), this.bodies[code] as string);
     return async (state: unknown, error: unknown) => {
       if (entered !== undefined) this.ran.push(entered);
       return await run(state, error, ...Object.values(this.names));
@@ -235,6 +244,11 @@ function edge(name: any): any {
 /** A value as Python writes it, so that texts of cases can be compared. */
 function describe(value: any): string {
   return typeof value === "string" ? value : represent(value);
+}
+
+/** Whether a value counts as true in Python. */
+function truthy(value: any): boolean {
+  return typeof value === "object" && value !== null ? Object.keys(value).length > 0 : Boolean(value);
 }
 
 function represent(value: any): string {

@@ -53,7 +53,7 @@ def prepare_work(assignment: pb.TaskAssignment, program: Program, host: Host, lo
 
 def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
     source = public_name(assignment.node)
-    branch = program.find_branch(source, assignment.branch or assignment.function)
+    branch = program.find_branch(source, assignment.function or assignment.branch)
     schema = _find_branch_schema(program, branch)
     task = _build_task(assignment, program, host, local, program.nodes.get(source))
 
