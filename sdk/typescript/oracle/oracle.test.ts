@@ -1,5 +1,6 @@
 /** Random graphs, as LangGraph plays them: `make oracle-ts` writes the cases. */
 import { readFileSync, writeFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { type Case, Player } from "../tests/conformance/player.js";
 import type { Bodies } from "../tests/conformance/program.js";
@@ -10,6 +11,8 @@ const file = process.env.ORACLE_CASES ?? "";
 const cases = JSON.parse(readFileSync(file, "utf8")) as Recorded[];
 /** Cases at a time: nodes of Python's recordings sleep, too. */
 const AT_A_TIME = 8;
+/** Milliseconds after which a case counts as one that hangs, on the busiest machine. */
+const PATIENCE = 120_000;
 
 test("graphd plays random graphs as LangGraph does", { timeout: 3_600_000 }, async () => {
   const different = new Map<string, string>();
@@ -31,7 +34,10 @@ test("graphd plays random graphs as LangGraph does", { timeout: 3_600_000 }, asy
 
 async function findDifference(one: Recorded): Promise<string | undefined> {
   try {
-    await new Player(one, one.bodies).play();
+    const hang = setTimeout(PATIENCE, undefined, { ref: false }).then(() => {
+      throw new Error("it hangs");
+    });
+    await Promise.race([new Player(one, one.bodies).play(), hang]);
   } catch (error) {
     return `${JSON.stringify(one.graphs)}\n${(error as Error).message}`;
   }

@@ -83,7 +83,11 @@ function* matchUnordered(expected: unknown[], actual: unknown[], known: Bindings
     yield known;
     return;
   }
+  const tried = new Set<string>();
   for (const [at, candidate] of actual.entries()) {
+    const text = JSON.stringify(candidate);
+    if (tried.has(text)) continue; // equal items give equal bindings
+    tried.add(text);
     const bound = match(expected[0], candidate, known);
     if (bound)
       yield* matchUnordered(expected.slice(1), [...actual.slice(0, at), ...actual.slice(at + 1)], bound);
@@ -102,10 +106,25 @@ export function matchGroups(
   let at = 0;
   for (const size of sizes ?? expected.map(() => 1)) {
     const [wanted, got] = [expected.slice(at, at + size), actual.slice(at, at + size)];
-    possible = possible.flatMap((before) => [...matchUnordered(wanted, got, before)]).slice(0, MOST_POSSIBLE);
+    possible = findDistinct(possible, (before) => matchUnordered(wanted, got, before));
     at += size;
   }
   return possible;
+}
+
+/** The first of the bindings that differ: enumerating all would take for ever where many tasks look alike. */
+function findDistinct(
+  before: readonly Bindings[],
+  follow: (known: Bindings) => Iterable<Bindings>,
+): Bindings[] {
+  const found = new Map<string, Bindings>();
+  for (const known of before) {
+    for (const bound of follow(known)) {
+      found.set(JSON.stringify([...bound].sort()), bound);
+      if (found.size === MOST_POSSIBLE) return [...found.values()];
+    }
+  }
+  return [...found.values()];
 }
 
 /** Replaces the symbols of an input by their ids. */

@@ -254,7 +254,7 @@ function truthy(value: any): boolean {
 function represent(value: any): string {
   if (value === null || value === undefined) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
-  if (typeof value === "string") return `'${value}'`;
+  if (typeof value === "string") return value.includes("'") ? `"${value}"` : `'${value}'`;
   if (Array.isArray(value)) return `[${value.map(represent).join(", ")}]`;
   if (isCommand(value)) {
     const [only] = value.goto as unknown[];

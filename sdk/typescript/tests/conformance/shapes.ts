@@ -68,7 +68,8 @@ function convertError(error: any): any {
 }
 
 function convertCheckpoint({ parent_config: parentConfig, ...data }: Fields): Fields {
-  const tasks = data.tasks.map(({ state, ...task }: Fields) => (state === null ? task : { ...task, state }));
+  const withoutState = ({ state, ...task }: Fields) => (state === null ? task : { ...task, state });
+  const tasks = Array.isArray(data.tasks) ? data.tasks.map(withoutState) : data.tasks;
   return { ...data, ...(parentConfig && { parentConfig }), tasks };
 }
 
