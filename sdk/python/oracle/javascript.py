@@ -95,7 +95,7 @@ class _Expression(ast.NodeVisitor):
     def visit_Subscript(self, node: ast.Subscript) -> str:
         if isinstance(node.value, (ast.List, ast.Dict)):  # of an empty one: it fails
             return f"fail('{'IndexError' if isinstance(node.value, ast.List) else 'KeyError'}')"
-        return f"{self.visit(node.value)}[{self.visit(node.slice)}]"
+        return f"at({self.visit(node.value)}, {self.visit(node.slice)})"  # of a key that is not there: it fails
 
     def visit_Await(self, node: ast.Await) -> str:
         return str(self.visit(node.value))

@@ -185,6 +185,8 @@ export class Translator {
 
   private *updateItems(levels: Levels, event: Event, update: NodeUpdate): Generator<StreamItem> {
     const node = publicName(event.node);
+    // A graph that persists begins anew when its node runs again.
+    this.lastShown.delete(formatNamespace([...levels, node]));
     const text = payloadText(update.values);
     const value = text === undefined ? undefined : this.shapeOf(levels).decodeState(text);
     this.trace.recordUpdate(event, value, update.cached);

@@ -125,6 +125,10 @@ export class World {
     ctl: { requestDrain: (reason: string) => this.control?.requestDrain(reason) },
     interrupt,
     isCommand,
+    at: (value: Record<string, unknown>, key: string) => {
+      if (!(key in value)) throw new (ERRORS.KeyError as ErrorConstructor)(`'${key}'`);
+      return value[key];
+    },
     fail: (name: string) => {
       throw Object.assign(new Error(name), { name });
     },

@@ -62,9 +62,11 @@ function convert(mode: string, data: any): any {
   }
 }
 
-/** The classes of errors differ, their names and messages do not. */
+/** The classes of errors differ, and what the library says of a wrong update; their names do not. */
 function convertError(error: any): any {
-  return error?.$exception ? { name: error.$exception, message: error.message } : error;
+  if (!error?.$exception) return error;
+  const { $exception: name, message } = error;
+  return { name, message: name === "InvalidUpdateError" ? "<error>" : message };
 }
 
 function convertCheckpoint({ parent_config: parentConfig, ...data }: Fields): Fields {
