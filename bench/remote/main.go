@@ -84,7 +84,7 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer nodes.stop()
+		defer nodes.stop() //nolint:gocritic // all of them serve until the end
 		bare, err := c.dialNodes(nodes.first)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// language is one in which nodes are measured: the process that serves a chain of them, and bare calls.
+// language is one in which nodes are measured: a process with a chain of them, and bare calls.
 type language struct {
 	name, chain string
 	command     []string

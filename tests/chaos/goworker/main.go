@@ -38,13 +38,13 @@ func main() {
 }
 
 func run() error {
-	ledger, err := os.OpenFile(os.Getenv("CHAOS_LEDGER"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	ledger, err := os.OpenFile(os.Getenv("CHAOS_LEDGER"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600) //nolint:forbidigo,gosec // the test says it so to all workers
 	if err != nil {
 		return err
 	}
 	defer ledger.Close()
 	c := &chaos{ledger: ledger}
-	w, err := worker.Dial(os.Getenv("CHAOS_SERVER"), worker.Options{Nodes: []worker.Nodes{{
+	w, err := worker.Dial(os.Getenv("CHAOS_SERVER"), worker.Options{Nodes: []worker.Nodes{{ //nolint:forbidigo // as above
 		Graph: "chaos",
 		Functions: graph.Functions{
 			"gather": graph.Typed(c.gather), "settle": graph.Typed(c.settle),
@@ -55,7 +55,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // the program begins here
 	defer stop()
 	return w.Run(ctx)
 }
@@ -72,7 +72,7 @@ func (c *chaos) write(ctx context.Context, kind, key, value string) error {
 }
 
 // sleepRandomly gives faults a chance to hit between any two lines.
-func sleepRandomly() { time.Sleep(rand.N(100 * time.Millisecond)) }
+func sleepRandomly() { time.Sleep(rand.N(100 * time.Millisecond)) } //nolint:forbidigo // whatever happens meanwhile
 
 // once has a side effect that must not be repeated once its value is recorded.
 func (c *chaos) once(ctx context.Context, key string) (string, error) {
