@@ -17,9 +17,7 @@ from graphd.errors import GraphdError
 from graphd.runtime.task import required_task
 from graphd.worker.attempt import Attempt
 
-ledger = os.open(
-    os.environ["CHAOS_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
-)
+ledger = os.open(os.environ["CHAOS_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 count = itertools.count()
 
 
@@ -78,7 +76,7 @@ class State(TypedDict):
 
 
 PART_OF = os.environ.get("CHAOS_PART_OF")
-"""The graph of the server that has these nodes; without it the worker brings its own, with a reducer that only it has."""
+"""The graph of the server that has these nodes. Without it the worker brings its own, with a reducer of its own."""
 
 
 def visit(kind: str) -> dict[str, Any]:
@@ -136,7 +134,5 @@ def graph(server: str) -> Any:
 
 if __name__ == "__main__":
     faulthandler.enable()  # the test aborts a worker that does not leave, to see why
-    logging.basicConfig(
-        level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     graph(os.environ["CHAOS_SERVER"]).serve()
