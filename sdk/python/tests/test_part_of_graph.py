@@ -64,6 +64,7 @@ def test_two_programs_serve_the_nodes_of_one_graph(server: DevServer, client: Cl
     [
         ({"name": "x"}, "name is for the server's graph"),
         ({"interrupt_before": ["price"]}, "interrupt_before is for the server's graph"),
+        ({"drift": "accept"}, "drift is for the server's graph"),
         ({"part_of": ""}, "part_of is empty"),
     ],
 )

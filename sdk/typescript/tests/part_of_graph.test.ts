@@ -48,6 +48,7 @@ describe("a part of a graph", () => {
   test.each([
     [{ name: "x" }, "name is for the server's graph"],
     [{ interruptBefore: ["price"] }, "interruptBefore is for the server's graph"],
+    [{ drift: "accept" as const }, "drift is for the server's graph"],
     [{ partOf: "" }, "partOf is empty"],
   ])("%o beside it is refused", (more, problem) => {
     const builder = new StateGraph(State).addNode("price", () => ({}));

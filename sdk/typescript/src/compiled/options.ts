@@ -38,10 +38,12 @@ export function nodeNames(given: readonly string[] | "*" | undefined): readonly 
 }
 
 /** Throws for what only a whole graph has. */
-export function checkPart({ partOf, name, interruptBefore, interruptAfter }: CompileOptions): void {
+export function checkPart({ partOf, ...options }: CompileOptions): void {
+  const { name, interruptBefore, interruptAfter, drift, driftIgnore } = options;
+  const given = { name, interruptBefore, interruptAfter, drift, driftIgnore };
   if (partOf === undefined) return;
   if (partOf === "") throw refuseGraph("partOf is empty: want the name of a graph of the server");
-  for (const [option, value] of Object.entries({ name, interruptBefore, interruptAfter })) {
+  for (const [option, value] of Object.entries(given)) {
     if (value !== undefined)
       throw refuseGraph(
         `${option} is for the server's graph "${partOf}" to declare: leave it out beside partOf`,

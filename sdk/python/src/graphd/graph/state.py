@@ -84,7 +84,14 @@ class StateGraph(Builder, Parametrized[StateT, ContextT, InputT, OutputT]):
         if part_of is None:
             self.validate(interrupt=stops)
         else:
-            self.validate_part(part_of, name=name, interrupt_before=interrupt_before, interrupt_after=interrupt_after)
+            self.validate_part(
+                part_of,
+                name=name,
+                interrupt_before=interrupt_before,
+                interrupt_after=interrupt_after,
+                drift=drift,
+                drift_ignore=drift_ignore or None,
+            )
         return CompiledStateGraph(
             self,
             CompileOptions(
