@@ -16,6 +16,17 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/cloudevent"
 )
 
+// createPlaces stores where each new endpoint begins, before a run goes on or a call is served: so
+// it is told of all that this server does.
+func (s *Server) createPlaces(ctx context.Context, list []endpointfile.Endpoint) error {
+	for i := range list {
+		if err := cursor.CreatePlace(ctx, s.store, list[i].Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // newNotifiers makes what sends to the endpoints of webhooks. isShared says that other servers may
 // use the store.
 func (s *Server) newNotifiers(list []endpointfile.Endpoint, lease time.Duration, isShared bool, version string, metrics *telemetry.Metrics) {

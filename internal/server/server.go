@@ -141,6 +141,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	if s.store, err = o.migrateAndOpen(ctx, name, log, sealed); err != nil {
 		return s, err
 	}
+	if err := s.createPlaces(ctx, endpoints); err != nil {
+		return s, name.explainUnavailable("store where the endpoints of webhooks begin", err)
+	}
 	metrics := telemetry.NewMetrics(version, o.MetricNames)
 	if err := s.buildServices(ctx, o, name, metrics, transport.Info{
 		Version: version, Features: listFeatures(o), Store: name.Kind, Started: time.Now(),

@@ -55,7 +55,26 @@ const (
 	keyDead   = "dead"
 )
 
-// TakePlace holds the place, unless another server does. An endpoint that is new begins with
+// CreatePlace stores the place of an endpoint that is new: it begins with what happens from now
+// on. Of an endpoint that has a place the call changes nothing.
+func CreatePlace(ctx context.Context, store Store, endpoint string) error {
+	head, err := store.Head(ctx, ThreadName(endpoint))
+	if !errors.Is(err, checkpoint.ErrThreadNotFound) {
+		return err
+	}
+	latest, err := store.LatestChange(ctx)
+	if err != nil {
+		return err
+	}
+	k := Keeper{opts: Options{Store: store, Endpoint: endpoint}, head: newHead(endpoint, head.Now), read: time.Now()}
+	err = k.replaceHead(ctx, notify.Place{Change: latest, Whole: k.head.Now}, "")
+	if errors.Is(err, checkpoint.ErrConflict) {
+		return nil // another server has stored it
+	}
+	return err
+}
+
+// TakePlace holds the place, unless another server does. An endpoint without a place begins with
 // what happens from now on. Errors: notify.ErrHeld, and those of the store.
 func (k *Keeper) TakePlace(ctx context.Context) (notify.Place, error) {
 	began := time.Now()

@@ -53,6 +53,21 @@ func putQuestion(t *testing.T, s checkpoint.Store, thread string) uint64 {
 	return q.Change
 }
 
+func TestAnEndpointBeginsWhereItsPlaceWasCreated(t *testing.T) {
+	onEachStore(t, func(t *testing.T, s checkpoint.Store) {
+		before := putQuestion(t, s, "a")
+		require.NoError(t, cursor.CreatePlace(t.Context(), s, "mail"))
+		after := putQuestion(t, s, "b")
+		require.NoError(t, cursor.CreatePlace(t.Context(), s, "mail"), "it has a place")
+		p, err := newKeeper(s, "one", time.Minute).TakePlace(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, p.Change, before)
+		require.Less(t, p.Change, after)
+		require.False(t, p.Whole.IsZero())
+		require.NoError(t, cursor.CreatePlace(t.Context(), s, "mail"), "a server holds it")
+	})
+}
+
 func TestOneServerHoldsAPlace(t *testing.T) {
 	onEachStore(t, func(t *testing.T, s checkpoint.Store) {
 		change := putQuestion(t, s, "a")
