@@ -36,12 +36,13 @@ const (
 )
 
 // Bounds of the interval after a read that found changes: people read interrupts. Between them it
-// is busyRestFactor times as long as the changes took their reader, so that many followers leave
-// the processors to those who ask and answer.
+// is busyRestFactor times as long as the changes took their reader, and followerInterval times the
+// number of followers, so that many followers leave the processors to those who ask and answer.
 const (
-	minBusyInterval = 50 * time.Millisecond
-	maxBusyInterval = 200 * time.Millisecond
-	busyRestFactor  = 8
+	minBusyInterval  = 50 * time.Millisecond
+	maxBusyInterval  = 200 * time.Millisecond
+	busyRestFactor   = 8
+	followerInterval = 2 * time.Millisecond
 )
 
 // changePageSize is the number of changed interrupts in one read of the store.
@@ -132,7 +133,14 @@ func (f *InterruptFollower) takeBusyInterval() time.Duration {
 	}
 	took := time.Since(f.returned)
 	f.returned = time.Time{}
-	return min(max(busyRestFactor*took, minBusyInterval), maxBusyInterval)
+	return computeBusyInterval(took, f.feed.interruptFollowers.countFollowers())
+}
+
+// computeBusyInterval returns the interval after a read whose changes took their reader so long,
+// beside so many followers.
+func computeBusyInterval(took time.Duration, followers int) time.Duration {
+	share := time.Duration(followers) * followerInterval
+	return min(max(busyRestFactor*took, share, minBusyInterval), maxBusyInterval)
 }
 
 // selectInterrupts appends the changes that the query selects, and those of interrupts that it may
@@ -212,6 +220,13 @@ func (i *interruptFollowers) removeFollower(f *InterruptFollower) {
 	if len(i.followers) == 0 {
 		i.isConnected = false
 	}
+}
+
+// countFollowers returns how many followers there are.
+func (i *interruptFollowers) countFollowers() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.followers)
 }
 
 // handleSignal handles a signal of another process for all threads.

@@ -107,3 +107,20 @@ func TestASlowFollowerCatchesUpAtOnce(t *testing.T) {
 		require.Same(t, found[0], shared[0])
 	})
 }
+
+func TestManyFollowersRestLonger(t *testing.T) {
+	for _, c := range []struct {
+		took      time.Duration
+		followers int
+		want      time.Duration
+	}{
+		{took: 0, followers: 1, want: 50 * time.Millisecond},
+		{took: 10 * time.Millisecond, followers: 1, want: 80 * time.Millisecond},
+		{took: time.Second, followers: 1, want: 200 * time.Millisecond},
+		{took: 0, followers: 60, want: 120 * time.Millisecond},
+		{took: 20 * time.Millisecond, followers: 60, want: 160 * time.Millisecond},
+		{took: 0, followers: 10_000, want: 200 * time.Millisecond},
+	} {
+		require.Equal(t, c.want, computeBusyInterval(c.took, c.followers), "%v", c)
+	}
+}
