@@ -34,8 +34,7 @@ func (s *Service) Connect(stream graphdv1.WorkerService_ConnectServer) error {
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	incoming := receiveMessages(ctx, stream)
-	hello, err := s.receiveHello(ctx, incoming)
+	hello, err := s.receiveHello(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -44,7 +43,7 @@ func (s *Service) Connect(stream graphdv1.WorkerService_ConnectServer) error {
 		return err
 	}
 	defer session.Close()
-	go contain.Func(func() { cancel(s.handleMessages(ctx, session, incoming)) },
+	go contain.Func(func() { cancel(s.handleMessages(ctx, session, stream)) },
 		func(p *contain.PanicError) { cancel(p) })()
 	spoken := make(chan error, 1)
 	queue := s.newResponseQueue(session, hello.GetManifest().GetFeatures())
@@ -76,33 +75,18 @@ type receivedMessage struct {
 	err     error
 }
 
-// receiveMessages reads the stream. It ends with the stream.
-func receiveMessages(ctx context.Context, stream workerStream) <-chan receivedMessage {
-	out := make(chan receivedMessage)
-	hand := func(r receivedMessage) (more bool) {
-		select {
-		case out <- r:
-			return r.err == nil
-		case <-ctx.Done():
-			return false
-		}
-	}
-	go contain.Func(func() {
-		for more := true; more; {
-			m, err := stream.Recv()
-			more = hand(receivedMessage{m, err})
-		}
-	}, func(p *contain.PanicError) { hand(receivedMessage{nil, p}) })()
-	return out
-}
-
 // receiveHello waits for the first message. Errors: INVALID_FIELD for another message,
 // DEADLINE_EXCEEDED when none comes within helloTimeout: the worker or the network is slow.
-func (*Service) receiveHello(ctx context.Context, incoming <-chan receivedMessage) (*graphdv1.Hello, error) {
+func (*Service) receiveHello(ctx context.Context, stream workerStream) (*graphdv1.Hello, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, helloTimeout, lateHelloError())
 	defer cancel()
+	first := make(chan receivedMessage, 1) // the end of the stream ends the goroutine
+	go contain.Func(func() {
+		m, err := stream.Recv()
+		first <- receivedMessage{m, err}
+	}, func(p *contain.PanicError) { first <- receivedMessage{nil, p} })()
 	select {
-	case r := <-incoming:
+	case r := <-first:
 		if r.err != nil {
 			return nil, r.err
 		}

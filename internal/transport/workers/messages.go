@@ -15,22 +15,20 @@ import (
 
 // handleMessages handles the messages of the worker. It returns the reason for the
 // end of the stream, nil when the worker has closed it in order.
-func (s *Service) handleMessages(ctx context.Context, session *worker.Session, incoming <-chan receivedMessage) error {
+func (s *Service) handleMessages(ctx context.Context, session *worker.Session, stream workerStream) error {
 	for {
-		select {
-		case r := <-incoming:
-			if errors.Is(r.err, io.EOF) {
-				session.HandleStreamEnd()
-				return io.EOF
-			}
-			if r.err != nil {
-				return r.err
-			}
-			if err := s.handleMessage(ctx, session, "", r.message); err != nil {
-				return err
-			}
-		case <-ctx.Done():
+		m, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			session.HandleStreamEnd()
+			return io.EOF
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
 			return nil
+		}
+		if err := s.handleMessage(ctx, session, "", m); err != nil {
+			return err
 		}
 	}
 }

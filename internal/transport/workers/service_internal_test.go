@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,18 +60,34 @@ func TestAHelloOfABrokenStreamBeginsNoSession(t *testing.T) {
 	}
 }
 
+// firstMessage is a stream on which one message comes.
+type firstMessage struct {
+	workerStream
+
+	message chan *graphdv1.ConnectRequest // nil after its end
+}
+
+func (f firstMessage) Recv() (*graphdv1.ConnectRequest, error) {
+	if m := <-f.message; m != nil {
+		return m, nil
+	}
+	return nil, io.EOF
+}
+
 // TestHelloThatIsLateOrMissing tells a worker that is slow, which connects again, from one
 // whose program is wrong.
 func TestHelloThatIsLateOrMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		_, err := New(Options{}).receiveHello(t.Context(), make(chan receivedMessage))
+		stream := firstMessage{message: make(chan *graphdv1.ConnectRequest)}
+		_, err := New(Options{}).receiveHello(t.Context(), stream)
+		close(stream.message)
 		require.ErrorIs(t, err, &runtime.Error{Reason: reason.DeadlineExceeded})
 		require.ErrorContains(t, err, "10s")
 		require.Equal(t, helloTimeout, time.Since(begin))
 	})
-	incoming := make(chan receivedMessage, 1)
-	incoming <- receivedMessage{message: &graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{}}}}
-	_, err := New(Options{}).receiveHello(t.Context(), incoming)
+	stream := firstMessage{message: make(chan *graphdv1.ConnectRequest, 1)}
+	stream.message <- &graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{}}}
+	_, err := New(Options{}).receiveHello(t.Context(), stream)
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonInvalidField})
 }

@@ -44,6 +44,8 @@ type attempt struct {
 	eventBytes int
 	dropped    uint64
 	sent       uint64
+
+	sentResult *graphdv1.CompleteTaskRequest // that the stream has not answered, nil = none
 }
 
 // lose ends an attempt that another worker has. The caller holds the lock.

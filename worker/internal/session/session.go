@@ -59,7 +59,9 @@ type Session struct {
 	attempts   map[string]*attempt
 	stray      int // functions that still run though their tasks are lost
 	refusals   []*graphdv1.Nack
-	released   [][]byte // leases that are given back when the worker leaves
+	released   [][]byte                        // leases that are given back when the worker leaves
+	results    []*graphdv1.CompleteTaskRequest // to be sent on the stream
+	lastEmit   time.Time                       // when events were sent on a stream last
 	certainty  certainty
 	terms      terms
 	revision   uint64 // of the credit
@@ -67,6 +69,9 @@ type Session struct {
 	isDraining bool
 	isLeaving  bool // the stream is closed once all is sent
 	isWelcomed bool
+	sender     *sender // of the present stream, or the last one
+	// takesResults says that the present stream takes results.
+	takesResults bool
 }
 
 // terms are those of the server.
@@ -205,6 +210,7 @@ const longestPause = 5 * time.Second
 func (s *Session) serveStreams() error {
 	for failures := 1; ; failures++ {
 		hasWelcome, err := s.serveStream(s.work)
+		s.closeResults()
 		if hasWelcome {
 			failures = 1
 		}

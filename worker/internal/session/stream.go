@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -136,7 +137,7 @@ func (s *Session) takeWelcome(w *graphdv1.Welcome) error {
 	s.markUndecided(w.GetUndecided())
 	s.certainty.setIntervals(t.beat, lease)
 	s.certainty.answer(0)
-	s.isWelcomed = true
+	s.isWelcomed, s.takesResults = true, slices.Contains(w.GetFeatures(), featureComplete)
 	s.announceChange()
 	return nil
 }
@@ -163,6 +164,9 @@ func (s *Session) handle(response *graphdv1.ConnectResponse) {
 	case *graphdv1.ConnectResponse_Task:
 		s.beginTask(k.Task)
 		return
+	case *graphdv1.ConnectResponse_Completed:
+		s.takeAnswer(k.Completed)
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,12 +191,14 @@ func (s *Session) handle(response *graphdv1.ConnectResponse) {
 
 // sender sends what waits on one stream.
 type sender struct {
-	session  *Session
-	stream   graphdv1.WorkerService_ConnectClient
+	session *Session
+	sending sync.Mutex // is held by who collects and sends
+	stream  graphdv1.WorkerService_ConnectClient
+
+	// The fields below are under the lock of the session.
 	beats    uint64
-	revision uint64 // of the credit that was sent
-	isGone   bool   // goodbye was said
-	lastEmit time.Time
+	revision uint64      // of the credit that was sent
+	isGone   bool        // goodbye was said
 	later    *time.Timer // wakes the sender when events may be sent again
 }
 
@@ -200,6 +206,7 @@ type sender struct {
 func (s *Session) startSender(ctx context.Context, stream graphdv1.WorkerService_ConnectClient, beat time.Duration) <-chan struct{} {
 	s.mu.Lock()
 	out := &sender{session: s, stream: stream, revision: s.revision}
+	s.sender = out
 	s.mu.Unlock()
 	out.later = time.AfterFunc(time.Hour, contain.Func(s.wakeSender, contain.LogPanic(s.log, "the sender was not woken")))
 	done := make(chan struct{})
@@ -216,10 +223,11 @@ func (o *sender) run(ctx context.Context, beat time.Duration) {
 	defer ticker.Stop()
 	isBeatDue := false
 	for {
-		for _, message := range o.collect(isBeatDue) {
-			if o.stream.Send(message) != nil {
-				return // the other direction shows why
-			}
+		o.sending.Lock()
+		isSent := o.sendWaiting(isBeatDue)
+		o.sending.Unlock()
+		if !isSent {
+			return // the other direction shows why
 		}
 		if o.hasLeft() {
 			_ = o.stream.CloseSend()
@@ -234,6 +242,30 @@ func (o *sender) run(ctx context.Context, beat time.Duration) {
 			return
 		}
 	}
+}
+
+// sendWaiting sends what waits, and reports whether the stream took it. The caller holds sending.
+func (o *sender) sendWaiting(isBeatDue bool) bool {
+	for _, message := range o.collect(isBeatDue) {
+		if o.stream.Send(message) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// sendNow sends what waits, or has those send it who send at the moment: a result that its own
+// goroutine sends is under way sooner.
+func (s *Session) sendNow() {
+	s.mu.Lock()
+	o := s.sender
+	s.mu.Unlock()
+	if !o.sending.TryLock() {
+		s.wakeSender()
+		return
+	}
+	defer o.sending.Unlock()
+	o.sendWaiting(false)
 }
 
 // hasLeft reports whether all is said.
@@ -258,6 +290,10 @@ func (o *sender) collect(isBeatDue bool) []*graphdv1.ConnectRequest {
 	}
 	s.refusals = nil
 	out = o.collectUpdates(out)
+	for _, r := range s.results {
+		out = append(out, &graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Complete{Complete: r}})
+	}
+	s.results = nil
 	if isBeatDue || s.isBeatDue {
 		s.isBeatDue = false
 		o.beats++
@@ -276,14 +312,14 @@ func (o *sender) collect(isBeatDue bool) []*graphdv1.ConnectRequest {
 func (o *sender) collectUpdates(out []*graphdv1.ConnectRequest) []*graphdv1.ConnectRequest {
 	s := o.session
 	mayEmit := true
-	if wait := s.terms.emitPause - time.Since(o.lastEmit); wait > 0 {
+	if wait := s.terms.emitPause - time.Since(s.lastEmit); wait > 0 {
 		mayEmit = false
 		o.later.Reset(wait)
 	}
 	for _, a := range s.attempts {
 		if mayEmit {
 			if emit := a.takeEvents(); emit != nil {
-				o.lastEmit = time.Now()
+				s.lastEmit = time.Now()
 				a.sent += uint64(len(emit.GetItems()))
 				a.isAnnounced = true
 				out = append(out, newUpdate(&graphdv1.TaskUpdate{LeaseToken: a.token, Kind: &graphdv1.TaskUpdate_Emit{Emit: emit}}))

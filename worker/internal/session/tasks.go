@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -59,7 +58,6 @@ func (s *Session) refuseTask(token []byte, why string) {
 
 // runTask runs a task, and hands over its result.
 func (s *Session) runTask(a *attempt, code task.Code) {
-	defer a.drop(nil)
 	s.mu.Lock()
 	limits := s.terms.limits
 	s.mu.Unlock()
@@ -74,15 +72,12 @@ func (s *Session) runTask(a *attempt, code task.Code) {
 		result = task.Cancelled("it ended with its context: " + result.GetFailed().GetMessage())
 	}
 	s.mu.Unlock()
-	var next *graphdv1.TaskAssignment
-	if isWanted {
-		s.logFailure(a.assignment, result.GetFailed())
-		next = s.deliverResult(a, result)
+	if !isWanted {
+		s.forgetAttempt(a)
+		return
 	}
-	s.forgetAttempt(a)
-	if next != nil {
-		s.beginTask(next)
-	}
+	s.logFailure(a.assignment, result.GetFailed())
+	s.deliverResult(a, result)
 }
 
 func (s *Session) logFailure(a *graphdv1.TaskAssignment, f *graphdv1.TaskFailed) {
@@ -95,6 +90,7 @@ func (s *Session) logFailure(a *graphdv1.TaskAssignment, f *graphdv1.TaskFailed)
 
 // forgetAttempt lets go of a task that has ended.
 func (s *Session) forgetAttempt(a *attempt) {
+	a.drop(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.attempts[string(a.token)] == a {
@@ -116,10 +112,12 @@ func (s *Session) loseLease(token []byte) {
 	}
 	a.lose()
 	delete(s.attempts, string(token))
-	s.stray++
-	s.revision++
+	if a.sentResult == nil {
+		s.stray++
+		s.revision++
+		s.wakeSender()
+	}
 	s.announceChange()
-	s.wakeSender()
 }
 
 // stopTask ends a task whose result the server does not wait for much longer. The caller holds the
@@ -129,32 +127,4 @@ func (s *Session) stopTask(c *graphdv1.CancelTask) {
 		a.isStopped = true
 		a.stop(s.o.Stopped(c.GetReason()))
 	}
-}
-
-// deliverResult hands over a result, however long that takes. It returns the next task if the answer
-// has one.
-func (s *Session) deliverResult(a *attempt, result *graphdv1.TaskResult) *graphdv1.TaskAssignment {
-	s.mu.Lock()
-	request := &graphdv1.CompleteTaskRequest{
-		LeaseToken: a.token, Result: result, Emit: a.takeEvents(), Emitted: a.sent, TakeNext: !s.isDraining && s.stray == 0,
-	}
-	s.mu.Unlock()
-	response, err := callUntilAnswered(s, a, request, completeTask)
-	if err == nil {
-		return response.GetNext()
-	}
-	if errors.Is(err, ErrLost) || s.work.Err() != nil {
-		s.log.Debug("the result of a task was not taken", zap.String("node", a.assignment.GetNode()), zap.Error(err))
-		return nil
-	}
-	s.log.Error("the result of a task was not taken", zap.String("node", a.assignment.GetNode()), zap.Error(err))
-	request = &graphdv1.CompleteTaskRequest{LeaseToken: a.token, Result: task.NotTaken(err)}
-	if _, err := callUntilAnswered(s, a, request, completeTask); err != nil {
-		s.log.Error("the failure of a task was not taken", zap.String("node", a.assignment.GetNode()), zap.Error(err))
-	}
-	return nil
-}
-
-func completeTask(ctx context.Context, c graphdv1.WorkerServiceClient, r *graphdv1.CompleteTaskRequest) (*graphdv1.CompleteTaskResponse, error) {
-	return c.CompleteTask(ctx, r, anySize())
 }
