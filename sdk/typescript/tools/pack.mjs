@@ -1,5 +1,6 @@
 // Packs the package as it would be published, and tries the file: what publint and arethetypeswrong say of it, and
-// a program in an empty project, as ESM and as CommonJS, on each version of Node that is named; and the examples.
+// a program in an empty project, as ESM and as CommonJS, on each version of Node that is named; what versions of
+// TypeScript infer with its types; and the examples.
 //   node tools/pack.mjs [20 22 24]      without versions: on the Node that runs this
 import { execFileSync } from "node:child_process";
 import {
@@ -22,6 +23,15 @@ const folder = join(cache, "ts-pack");
 const examples = join(root, "..", "..", "examples");
 /** Programs that print what their expected.txt says. */
 const EXAMPLES = ["mini-runner-ts", "node-interrupt-ts"];
+/**
+ * The oldest version of TypeScript that the package supports, which does not understand all declarations of the
+ * packages that it depends on, and the newest.
+ */
+const TYPESCRIPTS = [
+  { version: "5.4.5", skipLibCheck: true },
+  { version: "7.0.2", skipLibCheck: false },
+];
+const QUIET = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
 
 function run(command, args, options = {}) {
   return execFileSync(command, args, {
@@ -66,9 +76,7 @@ function createProject(tarball) {
   const project = join(folder, "project");
   mkdirSync(project);
   writeFileSync(join(project, "package.json"), '{ "name": "project", "private": true }\n');
-  run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error", tarball], {
-    cwd: project,
-  });
+  run("npm", ["install", ...QUIET, tarball], { cwd: project });
   const body = readFileSync(join(root, "tests", "packed_program.mjs"), "utf8");
   writeFileSync(join(project, "program.mjs"), body);
   const required = body.replace(/^import (\{.*\}) from "(.*)";$/gm, 'const $1 = require("$2");');
@@ -81,6 +89,31 @@ function createProject(tarball) {
   return project;
 }
 
+/** Compiles what is inferred of graphs, with the types of the tarball, by the versions of TypeScript. */
+function checkTypes(tarball) {
+  const project = join(folder, "types");
+  mkdirSync(project);
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const peers = ["zod", "@langchain/core", "@types/node"].map((name) => `${name}@${devDependencies[name]}`);
+  const compilers = TYPESCRIPTS.map(({ version }) => `typescript-${version}@npm:typescript@${version}`);
+  writeFileSync(join(project, "package.json"), '{ "name": "types", "private": true, "type": "module" }\n');
+  run("npm", ["install", ...QUIET, tarball, ...peers, ...compilers], { cwd: project });
+  const source = readFileSync(join(root, "tests", "types", "inference.ts"), "utf8");
+  writeFileSync(
+    join(project, "inference.ts"),
+    source.replaceAll(/"\.\.\/\.\.\/src\/(?:(\w+)\/)?index\.js"/g, (_, entry) =>
+      entry === undefined ? '"graphd"' : `"graphd/${entry}"`,
+    ),
+  );
+  const compilerOptions = { strict: true, noEmit: true, target: "ES2022", module: "NodeNext", types: ["node"] };
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["inference.ts"] }));
+  for (const { version, skipLibCheck } of TYPESCRIPTS) {
+    const compiler = join(project, "node_modules", `typescript-${version}`, "bin", "tsc");
+    run(process.execPath, [compiler, "-p", project, "--skipLibCheck", String(skipLibCheck)], { stdio: "inherit", timeout: 300_000 });
+    console.log(`the types are inferred by TypeScript ${version}`);
+  }
+}
+
 /** Checks and tests an example of the repository with the tarball, in a copy of its folder. */
 function testExample(name, tarball) {
   const copy = join(folder, name);
@@ -89,8 +122,7 @@ function testExample(name, tarball) {
   const manifest = JSON.parse(readFileSync(join(copy, "package.json"), "utf8"));
   manifest.dependencies.graphd = `file:${tarball}`;
   writeFileSync(join(copy, "package.json"), JSON.stringify(manifest));
-  const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
-  run("npm", ["install", ...quiet], { cwd: copy });
+  run("npm", ["install", ...QUIET], { cwd: copy });
   run("npm", ["run", "check"], { cwd: copy, stdio: "inherit" });
   run("npm", ["test"], { cwd: copy, stdio: "inherit", timeout: 300_000 });
 }
@@ -98,6 +130,7 @@ function testExample(name, tarball) {
 const tarball = pack();
 tool("publint", "run", tarball, "--strict");
 tool("attw", tarball, "--profile", "node16", "--format", "table-flipped");
+checkTypes(tarball);
 testExample("agent-ts", tarball);
 const project = createProject(tarball);
 const programs = readdirSync(project).filter((name) => name.startsWith("program."));

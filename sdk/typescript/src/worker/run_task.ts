@@ -196,6 +196,7 @@ async function untilLeft(attempt: Attempt, running: unknown, isAsking: () => boo
   return await new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => isAsking() && reject(new GraphInterrupt()), listening);
     abandoned.addEventListener("abort", () => reject(signal.reason as Error), listening);
+    if (abandoned.aborted) reject(signal.reason as Error); // before it began
     Promise.resolve(running)
       .then(resolve, reject)
       .finally(() => settled.abort());
