@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -15,30 +15,50 @@ import (
 // refuseUnknownEnums adds a violation for each enum number in a message that this
 // version does not know. proto3 keeps such numbers, and the server would silently
 // ignore a policy that it does not understand.
-func refuseUnknownEnums(v *Validator, path string, m protoreflect.Message) {
+func refuseUnknownEnums(v *Validator, at *fieldPath, m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		at := joinPath(path, string(fd.Name()))
 		switch {
 		case fd.IsMap():
 			return true // no map of the contract holds enums or messages with enums
 		case fd.Enum() != nil && fd.IsList():
 			for i := range value.List().Len() {
-				checkEnum(v, fmt.Sprintf("%s[%d]", at, i), fd.Enum(), value.List().Get(i).Enum())
+				checkEnum(v, at, fd, i, value.List().Get(i).Enum())
 			}
 		case fd.Enum() != nil:
-			checkEnum(v, at, fd.Enum(), value.Enum())
+			checkEnum(v, at, fd, notListed, value.Enum())
 		case fd.Message() != nil && fd.IsList():
 			for i := range value.List().Len() {
-				refuseUnknownEnums(v, fmt.Sprintf("%s[%d]", at, i), value.List().Get(i).Message())
+				refuseUnknownEnums(v, &fieldPath{at, fd.Name(), i}, value.List().Get(i).Message())
 			}
 		case fd.Message() != nil:
-			refuseUnknownEnums(v, at, value.Message())
+			refuseUnknownEnums(v, &fieldPath{at, fd.Name(), notListed}, value.Message())
 		}
 		return true
 	})
 }
 
-func checkEnum(v *Validator, at string, enum protoreflect.EnumDescriptor, n protoreflect.EnumNumber) {
+// fieldPath is where a message is in another one. Its text is only made for a violation.
+type fieldPath struct {
+	parent *fieldPath // nil = the field is of the request itself
+	name   protoreflect.Name
+	index  int // in a list, or notListed
+}
+
+const notListed = -1
+
+func (p *fieldPath) String() string {
+	at := string(p.name)
+	if p.parent != nil {
+		at = p.parent.String() + "." + at
+	}
+	if p.index != notListed {
+		at += "[" + strconv.Itoa(p.index) + "]"
+	}
+	return at
+}
+
+func checkEnum(v *Validator, parent *fieldPath, fd protoreflect.FieldDescriptor, index int, n protoreflect.EnumNumber) {
+	enum := fd.Enum()
 	if enum.Values().ByNumber(n) != nil {
 		return
 	}
@@ -46,14 +66,8 @@ func checkEnum(v *Validator, at string, enum protoreflect.EnumDescriptor, n prot
 	for i := range enum.Values().Len() {
 		names = append(names, string(enum.Values().Get(i).Name()))
 	}
-	v.AddViolation(at, "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
-}
-
-func joinPath(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
+	at := fieldPath{parent, fd.Name(), index}
+	v.AddViolation(at.String(), "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
 }
 
 // Conversions between enums and the names of the domain. Unknown numbers were
@@ -188,6 +202,6 @@ func ValidateMessage(req any) error {
 		return nil
 	}
 	v := &Validator{}
-	refuseUnknownEnums(v, "", msg.ProtoReflect())
+	refuseUnknownEnums(v, nil, msg.ProtoReflect())
 	return v.Err()
 }
