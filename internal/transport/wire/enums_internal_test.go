@@ -85,6 +85,16 @@ func TestEnumNamesAndNumbersMatch(t *testing.T) {
 	complete(graphdv1.SubgraphPersistence(0).Descriptor(), n...)
 }
 
+func TestUnknownEnumsAreNamedByTheirPaths(t *testing.T) {
+	emit := &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{}, {Channel: 99}}}}
+	err := ValidateMessage(&graphdv1.ConnectRequestBatch{Requests: []*graphdv1.ConnectRequest{
+		{}, {Kind: &graphdv1.ConnectRequest_Update{Update: &graphdv1.TaskUpdate{Kind: emit}}},
+	}})
+	require.ErrorContains(t, err, "requests[1].update.emit.items[1].channel: 99 is not a Channel; known are CHANNEL_UNSPECIFIED, ")
+	err = ValidateMessage(&graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_CUSTOM, 99}})
+	require.ErrorContains(t, err, "channels[1]: 99 is not a Channel")
+}
+
 // refuseUnknownEnums does not look into maps: no map of the contract may hold enums
 // or messages with enums.
 func TestNoMapHoldsEnums(t *testing.T) {
