@@ -16,21 +16,20 @@ import (
 // handleMessages handles the messages of the worker. It returns the reason for the
 // end of the stream, nil when the worker has closed it in order.
 func (s *Service) handleMessages(ctx context.Context, session *worker.Session, stream workerStream) error {
-	for {
+	for ctx.Err() == nil {
 		m, err := stream.Recv()
-		switch {
-		case errors.Is(err, io.EOF):
+		if errors.Is(err, io.EOF) {
 			session.HandleStreamEnd()
 			return io.EOF
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case ctx.Err() != nil:
-			return nil
 		}
 		if err := s.handleMessage(ctx, session, "", m); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // handleMessage handles a message of the worker. at is its path in the message of the
