@@ -105,11 +105,20 @@ function checkTypes(tarball) {
       entry === undefined ? '"graphd"' : `"graphd/${entry}"`,
     ),
   );
-  const compilerOptions = { strict: true, noEmit: true, target: "ES2022", module: "NodeNext", types: ["node"] };
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    target: "ES2022",
+    module: "NodeNext",
+    types: ["node"],
+  };
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["inference.ts"] }));
   for (const { version, skipLibCheck } of TYPESCRIPTS) {
     const compiler = join(project, "node_modules", `typescript-${version}`, "bin", "tsc");
-    run(process.execPath, [compiler, "-p", project, "--skipLibCheck", String(skipLibCheck)], { stdio: "inherit", timeout: 300_000 });
+    run(process.execPath, [compiler, "-p", project, "--skipLibCheck", String(skipLibCheck)], {
+      stdio: "inherit",
+      timeout: 300_000,
+    });
     console.log(`the types are inferred by TypeScript ${version}`);
   }
 }
