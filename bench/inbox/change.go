@@ -18,6 +18,7 @@ func (b *inbox) changes(some []target, edited []string) []operation {
 		{name: "a claim", call: each(some, b.claim), limit: edit},
 		{name: "a comment", call: each(some, b.comment), limit: edit},
 		{name: "a vote", call: each(some, b.newVoter()), limit: edit},
+		b.withPolicy(),
 	}
 }
 

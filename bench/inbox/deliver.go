@@ -39,7 +39,7 @@ func (o *options) deliver(r Result, w io.Writer) error {
 		return err
 	}
 	name := filepath.Join(o.out, r.About.Name()+"-inbox")
-	if len(r.Operations) == 0 && len(r.Beside) == 0 {
+	if !r.isOfStores() {
 		name += "-page"
 	}
 	return errors.Join(write(name+".json", append(text, '\n')), write(name+".md", []byte(r.Text())))
@@ -49,6 +49,9 @@ func write(file string, text []byte) error {
 	return os.WriteFile(file, text, 0o644) //nolint:gosec // who runs the benchmark names it, and everybody may read it
 }
 
+// isOfStores reports whether more than the page was measured.
+func (r *Result) isOfStores() bool { return len(r.Operations)+len(r.Beside)+len(r.Sent) > 0 }
+
 // document puts the tables of what was measured into a document.
 func document(file string, r Result) error {
 	content, err := os.ReadFile(file) //nolint:gosec // who runs the benchmark names it
@@ -56,7 +59,7 @@ func document(file string, r Result) error {
 		return err
 	}
 	text, line := string(content), r.About.Line()+"\n\n"
-	if len(r.Operations) > 0 || len(r.Beside) > 0 {
+	if r.isOfStores() {
 		text, err = report.Between(text, mark, line+strings.Join(r.storeTables(), "\n"))
 	}
 	if err == nil && len(r.InPage) > 0 {

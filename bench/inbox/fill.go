@@ -8,7 +8,6 @@ import (
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/graphd-dev/graphd/bench/workload"
 )
@@ -37,12 +36,7 @@ const patience = time.Minute
 func (b *inbox) ask(ctx context.Context, lane, number, count int) error {
 	q := questionAt(number, count)
 	var run graphdv1.Run
-	if err := call(ctx, b.many, lane, graphs+"StartRun", &graphdv1.StartRunRequest{
-		Run: &graphdv1.RunSpec{
-			ThreadId: threadOf(number), CreateThread: true, Graph: q.graph, Start: &graphdv1.RunSpec_Input{Input: text(q.state())},
-		},
-		Wait: durationpb.New(patience),
-	}, &run, nil); err != nil {
+	if err := call(ctx, b.many, lane, graphs+"StartRun", newAsk(threadOf(number), q), &run, nil); err != nil {
 		return err
 	}
 	if run.GetState() != graphdv1.RunState_RUN_STATE_INTERRUPTED {

@@ -32,10 +32,10 @@ type inbox struct {
 	token               string // of ana
 }
 
-// startInbox starts a server on an empty store.
-func startInbox(ctx context.Context, o options, setting string) (*inbox, error) {
+// startInbox starts a server on an empty store, with further options.
+func startInbox(ctx context.Context, o options, setting string, further ...string) (*inbox, error) {
 	b := &inbox{setting: setting}
-	err := b.start(ctx, o)
+	err := b.start(ctx, o, further)
 	if err != nil {
 		b.stop()
 		return nil, err
@@ -43,7 +43,7 @@ func startInbox(ctx context.Context, o options, setting string) (*inbox, error) 
 	return b, nil
 }
 
-func (b *inbox) start(ctx context.Context, o options) error {
+func (b *inbox) start(ctx context.Context, o options, further []string) error {
 	var err error
 	if b.dir, err = os.MkdirTemp("", "graphd-bench-inbox-"); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (b *inbox) start(ctx context.Context, o options) error {
 		return err
 	}
 	if b.server, err = process.StartGraphd(ctx, process.Launch{
-		Binary: graphd, Store: store, Graphs: o.graphs, Options: append(keys.KeyOptions(file), "--graphs", o.questions), Page: true,
+		Binary: graphd, Store: store, Graphs: o.graphs, Options: append(append(keys.KeyOptions(file), "--graphs", o.questions), further...), Page: true,
 	}); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func measured(ctx context.Context, o options) (Result, error) {
 	var r Result
 	var broken []error
 	for _, setting := range o.stores {
-		err := r.measure(ctx, o, setting, series)
+		err := r.measureStore(ctx, o, setting, series)
 		switch {
 		case errors.Is(err, process.ErrNoRedis):
 			r.Notes = append(r.Notes, fmt.Sprintf("%s is not measured: %v", setting, err))
@@ -39,6 +39,18 @@ func measured(ctx context.Context, o options) (Result, error) {
 		"%d rounds of %d repetitions, questions and answers for %v each.", o.rounds, o.repeat, o.long))
 	r.Figures = report.Figures(series, theLimit)
 	return r, errors.Join(broken...)
+}
+
+// measureStore measures the parts that are wanted on a store.
+func (r *Result) measureStore(ctx context.Context, o options, setting string, series measure.Series) error {
+	var broken []error
+	if slices.ContainsFunc(o.parts, func(part string) bool { return part != theNotifier }) {
+		broken = append(broken, r.measure(ctx, o, setting, series))
+	}
+	if slices.Contains(o.parts, theNotifier) && ctx.Err() == nil {
+		broken = append(broken, r.measureNotifier(ctx, o, setting, series))
+	}
+	return errors.Join(broken...)
 }
 
 // measure fills a store and measures everything on it in rounds.

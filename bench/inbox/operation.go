@@ -23,6 +23,8 @@ type operation struct {
 	// goalOver is by how many milliseconds the p50 may be above that of the limit, 0 = nothing is
 	// wanted.
 	goalOver float64
+	// goalRatio is how many times as long as the limit the p50 may be, 0 = nothing is wanted.
+	goalRatio float64
 	// before is what an earlier build needed, "" = not known.
 	before string
 }

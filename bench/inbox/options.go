@@ -44,9 +44,10 @@ const (
 	theOperations = "operations"
 	thePage       = "page"
 	theWatchers   = "watchers"
+	theNotifier   = "notifier"
 )
 
-func allParts() []string { return []string{theOperations, thePage, theWatchers} }
+func allParts() []string { return []string{theOperations, thePage, theWatchers, theNotifier} }
 
 // smokeCount is how many questions the size smoke has.
 const smokeCount = 400

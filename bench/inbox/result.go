@@ -14,10 +14,11 @@ import (
 type Result struct {
 	About report.About `json:"about"`
 	// Operations are calls, InPage is what a person does in the page, Beside are questions and answers
-	// beside watchers, Memory what open questions take.
+	// beside watchers, Sent the events of a notifier, Memory what open questions take.
 	Operations []OperationRow  `json:"operations"`
 	InPage     []OperationRow  `json:"in_page,omitempty"`
 	Beside     []BesideRow     `json:"beside"`
+	Sent       []report.Line   `json:"sent,omitempty"`
 	Memory     []report.Line   `json:"memory"`
 	Figures    []report.Figure `json:"figures"`
 	// Notes name what is absent or broken.
@@ -41,6 +42,8 @@ type OperationRow struct {
 	Goal99 float64 `json:"goal99,omitempty"`
 	// GoalOver is by how many milliseconds P50 may be above Limit, 0 = nothing is wanted.
 	GoalOver float64 `json:"goal_over,omitempty"`
+	// GoalRatio is the greatest ToLimit, 0 = nothing is wanted.
+	GoalRatio float64 `json:"goal_ratio,omitempty"`
 	// Before is what the build before the index needed.
 	Before string `json:"before,omitempty"`
 }
@@ -80,7 +83,7 @@ func (s *session) operationRows(operations []operation) (rows []OperationRow) {
 			Name: op.name, Store: s.setting, Open: s.population.all, P50: milliseconds(of, p50),
 			P99:   milliseconds(of, func(s workload.Sample) float64 { return s.P99 }),
 			Limit: milliseconds(limit, p50), ToLimit: s.series.Compare(of, limit, p50),
-			Goal50: op.goal50, Goal99: op.goal99, GoalOver: op.goalOver, Before: op.before,
+			Goal50: op.goal50, Goal99: op.goal99, GoalOver: op.goalOver, GoalRatio: op.goalRatio, Before: op.before,
 		})
 	}
 	return rows

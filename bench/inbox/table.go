@@ -43,6 +43,9 @@ func (r *Result) storeTables() (all []string) {
 	if len(r.Beside) > 0 {
 		all = append(all, r.besideTable())
 	}
+	if len(r.Sent) > 0 {
+		all = append(all, r.sentTable())
+	}
 	if len(r.Memory) > 0 {
 		all = append(all, r.memoryTable())
 	}
@@ -75,6 +78,10 @@ func operationTable(what string, operations []OperationRow) string {
 			goal = "≤ limit + " + report.Digits(o.GoalOver)
 			isReached = o.P50.Median <= o.Limit.Median+o.GoalOver
 		}
+		if o.GoalRatio > 0 {
+			goal = "≤ limit × " + report.Digits(o.GoalRatio)
+			isReached = o.ToLimit.Median <= o.GoalRatio
+		}
 		rows = append(rows, []string{
 			marked(o.P50, goal != "", isReached), o.Name, storeName(o.Store), thousands(o.Open), digits(o.P50), digits(o.P99), goal,
 			digits(o.Limit), digits(o.ToLimit), o.Before,
@@ -96,6 +103,16 @@ func (r *Result) besideTable() string {
 		rows = append(rows, []string{
 			marked(w.ToNone, w.Goal > 0, w.ToNone.Median >= w.Goal), w.Who, storeName(w.Store), thousands(w.Open), digits(w.Rate),
 			digits(w.ToNone), extremes(w.ToNone), goal, digits(w.Changes), w.Before,
+		})
+	}
+	return report.Grid(rows)
+}
+
+func (r *Result) sentTable() string {
+	rows := [][]string{{"", "webhooks", "store", "per second", "lowest – highest", "goal"}}
+	for _, l := range r.Sent {
+		rows = append(rows, []string{
+			marked(l.Ratio, true, l.Ratio.Median >= l.Bound), l.Title, l.Against, digits(l.Ratio), extremes(l.Ratio), "≥ " + report.Digits(l.Bound),
 		})
 	}
 	return report.Grid(rows)
