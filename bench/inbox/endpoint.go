@@ -30,26 +30,26 @@ func startEndpoint(ctx context.Context) (*endpoint, error) {
 		return nil, err
 	}
 	e := &endpoint{open: make(chan struct{}), seen: make(map[string]struct{}), changed: make(chan struct{}, 1)}
-	e.server = &http.Server{Handler: http.HandlerFunc(e.take), ReadHeaderTimeout: time.Minute}
+	e.server = &http.Server{Handler: http.HandlerFunc(e.takeEvent), ReadHeaderTimeout: time.Minute}
 	if _, e.port, err = net.SplitHostPort(l.Addr().String()); err != nil {
 		return nil, err
 	}
-	go func() { _ = e.server.Serve(l) }() // stop ends it
+	go func() { _ = e.server.Serve(l) }() // closeServer ends it
 	return e, nil
 }
 
-func (e *endpoint) stop() { _ = e.server.Close() }
+func (e *endpoint) closeServer() { _ = e.server.Close() }
 
-// options writes the file with the endpoint into a folder, and returns the options that name it.
-func (e *endpoint) options(dir string) ([]string, error) {
+// writeOptions writes the file with the endpoint into a folder, and returns the options that name it.
+func (e *endpoint) writeOptions(dir string) ([]string, error) {
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32))
 	content := fmt.Sprintf("endpoints:\n- name: bench\n  url: http://127.0.0.1:%s/\n  kinds: [asked]\n  secrets: [{ value: %s }]\n", e.port, secret)
 	file := filepath.Join(dir, "webhooks.yaml")
 	return []string{"--webhooks", file, "--webhook-allow", "127.0.0.1"}, os.WriteFile(file, []byte(content), 0o600)
 }
 
-// take takes an event as soon as the endpoint is open.
-func (e *endpoint) take(w http.ResponseWriter, r *http.Request) {
+// takeEvent takes an event as soon as the endpoint is open.
+func (e *endpoint) takeEvent(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // only then the end of the client is seen
 	e.mu.Lock()
 	open := e.open
@@ -69,15 +69,15 @@ func (e *endpoint) take(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// hold lets the events that come from now on wait.
-func (e *endpoint) hold() {
+// holdEvents lets the events that come from now on wait.
+func (e *endpoint) holdEvents() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open, e.seen = make(chan struct{}), make(map[string]struct{})
 }
 
-// takeAll opens the endpoint, and returns when it has so many events.
-func (e *endpoint) takeAll(ctx context.Context, count int) error {
+// takeEvents opens the endpoint, and returns when it has so many events.
+func (e *endpoint) takeEvents(ctx context.Context, count int) error {
 	close(e.open)
 	for {
 		e.mu.Lock()

@@ -35,7 +35,7 @@ type inbox struct {
 // startInbox starts a server on an empty store, with further options.
 func startInbox(ctx context.Context, o options, setting string, further ...string) (*inbox, error) {
 	b := &inbox{setting: setting}
-	err := b.start(ctx, o, further)
+	err := b.startServer(ctx, o, further)
 	if err != nil {
 		b.stop()
 		return nil, err
@@ -43,7 +43,7 @@ func startInbox(ctx context.Context, o options, setting string, further ...strin
 	return b, nil
 }
 
-func (b *inbox) start(ctx context.Context, o options, further []string) error {
+func (b *inbox) startServer(ctx context.Context, o options, further []string) error {
 	var err error
 	if b.dir, err = os.MkdirTemp("", "graphd-bench-inbox-"); err != nil {
 		return err

@@ -27,13 +27,13 @@ func (r *Result) measureNotifier(ctx context.Context, o options, setting string,
 	if err != nil {
 		return err
 	}
-	defer e.stop()
+	defer e.closeServer()
 	dir, err := os.MkdirTemp("", "graphd-bench-endpoint-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	webhooks, err := e.options(dir)
+	webhooks, err := e.writeOptions(dir)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (r *Result) measureNotifier(ctx context.Context, o options, setting string,
 
 // sendEvents asks questions while the endpoint lets events wait, and then has it take all of them.
 func (b *inbox) sendEvents(ctx context.Context, o options, e *endpoint, round int) (workload.Sample, error) {
-	e.hold()
+	e.holdEvents()
 	each := max(questionsOfARound*o.repeat/o.lanes, 1)
 	names := &workload.Names{Prefix: fmt.Sprintf("sent-%d-", round)}
 	if _, err := workload.Repeat(ctx, o.lanes, each, 1, func(ctx context.Context, lane int, _ *workload.Times) error {
@@ -68,6 +68,6 @@ func (b *inbox) sendEvents(ctx context.Context, o options, e *endpoint, round in
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began, all := time.Now(), each*o.lanes
-	err := e.takeAll(ctx, all)
+	err := e.takeEvents(ctx, all)
 	return workload.Sample{Rate: float64(all) / time.Since(began).Seconds()}, err
 }

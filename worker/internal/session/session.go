@@ -69,7 +69,7 @@ type Session struct {
 	isDraining bool
 	isLeaving  bool // the stream is closed once all is sent
 	isWelcomed bool
-	sender     *sender // of the present stream, or the last one
+	sender     *sender // of the present stream, nil = there is none
 	// takesResults says that the present stream takes results.
 	takesResults bool
 }

@@ -65,6 +65,9 @@ func (s *Session) serveStream(ctx context.Context) (hasWelcome bool, err error) 
 	defer func() {
 		cancel(nil)
 		<-sending
+		s.mu.Lock()
+		s.sender = nil
+		s.mu.Unlock()
 	}()
 	for {
 		silence.Reset(max(silentBeats*beat, leastPatience))
@@ -260,6 +263,9 @@ func (s *Session) sendNow() {
 	s.mu.Lock()
 	o := s.sender
 	s.mu.Unlock()
+	if o == nil {
+		return // the next stream begins with what waits
+	}
 	if !o.sending.TryLock() {
 		s.wakeSender()
 		return
@@ -275,11 +281,15 @@ func (o *sender) hasLeft() bool {
 	return o.session.isLeaving && o.isGone && len(o.session.refusals) == 0
 }
 
-// collect returns what is to be sent.
+// collect returns what is to be sent, nothing when the stream has ended: what waits is for the next
+// one.
 func (o *sender) collect(isBeatDue bool) []*graphdv1.ConnectRequest {
 	s := o.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sender != o {
+		return nil
+	}
 	var out []*graphdv1.ConnectRequest
 	if o.revision != s.revision {
 		o.revision = s.revision
