@@ -8,6 +8,7 @@ import { listKeys } from "./keys";
 import { titleOf } from "./question/title";
 import { addressOf, navigate } from "./route";
 import { plainText } from "./text/marks";
+import { useModal } from "./ui/dialog";
 import { Icon, type IconName } from "./ui/icons";
 import { Key } from "./ui/key";
 
@@ -23,12 +24,11 @@ const most = 12;
 const settleFor = 150;
 
 export function Palette({ close }: { close: () => void }): ComponentChildren {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal(close);
   const actions = useRef(listKeys().filter((a) => a.about !== "find or do")); // those of what is below
   const [text, setText] = useState("");
   const [found, setFound] = useState<readonly Choice[]>([]);
   const [at, setAt] = useState(0);
-  useEffect(() => dialog.current!.showModal(), []);
   useEffect(() => {
     const closing = new AbortController();
     const timer = setTimeout(() => void find(text.trim(), closing.signal).then((all) => closing.signal.aborted || setFound(all), () => undefined), settleFor);
@@ -46,6 +46,7 @@ export function Palette({ close }: { close: () => void }): ComponentChildren {
   const run = (c: Choice | undefined): void => {
     if (!c) return;
     dialog.current!.close();
+    close();
     c.run();
   };
   const move = (e: KeyboardEvent): void => {
@@ -55,7 +56,7 @@ export function Palette({ close }: { close: () => void }): ComponentChildren {
     setAt((chosen + step + choices.length) % Math.max(1, choices.length));
   };
   return (
-    <dialog ref={dialog} class="sheet palette" aria-label="Find or do" onClose={close} onClick={(e) => e.target === dialog.current && dialog.current!.close()}>
+    <dialog ref={dialog} class="sheet palette" aria-label="Find or do" onClick={(e) => e.target === dialog.current && dialog.current!.close()}>
       <form onSubmit={(e) => { e.preventDefault(); run(choices[chosen]); }}>
         <input
           placeholder="A thread, a question, a graph, or what to do"

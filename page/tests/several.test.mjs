@@ -163,6 +163,24 @@ describe("several questions", () => {
     assert.deepEqual(page.problems, []);
   });
 
+  check("a browser that tells late that the palette was closed closes nothing else", async () => {
+    const page = await openPage(server, "ana");
+    await page.getByRole("option", { name: /hotel/ }).waitFor();
+    await page.keyboard.press("Control+k");
+    const palette = await page.getByRole("dialog", { name: "Find or do" }).elementHandle();
+    await page.getByRole("combobox").fill("these keys");
+    await page.getByRole("option", { name: /These keys/ }).waitFor();
+    await page.keyboard.press("Enter");
+    const keys = page.getByRole("dialog", { name: "Keys" });
+    await keys.waitFor();
+    await palette.evaluate((closed) => closed.dispatchEvent(new Event("close")));
+    await page.evaluate(() => new Promise((resume) => requestAnimationFrame(() => setTimeout(resume))));
+    assert.equal(await keys.isVisible(), true);
+    await page.keyboard.press("Escape");
+    await keys.waitFor({ state: "detached" });
+    assert.deepEqual(page.problems, []);
+  });
+
   check("who is not known signs in, and what was typed is there", async () => {
     const page = await openPage(server, "stranger");
     await page.getByRole("dialog", { name: "Sign in" }).waitFor();

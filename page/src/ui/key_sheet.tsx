@@ -1,19 +1,16 @@
 // All keys that do something now.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
 import { listKeys } from "../keys";
 import { plainText } from "../text/marks";
+import { Dialog } from "./dialog";
 import { Key } from "./key";
 
 const shown: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
 export function KeySheet({ close }: { close: () => void }): ComponentChildren {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current!.showModal(), []);
   return (
-    <dialog ref={dialog} class="sheet" aria-labelledby="keys-title" onClose={close} onClick={(e) => e.target === dialog.current && dialog.current!.close()}>
-      <h2 id="keys-title">Keys</h2>
+    <Dialog title="Keys" close={close}>
       <dl class="keys">
         {listKeys().map((a) => (
           <div>
@@ -25,6 +22,6 @@ export function KeySheet({ close }: { close: () => void }): ComponentChildren {
       <form method="dialog">
         <div class="choices"><button class="ghost">Close</button><a class="ghost" href="/assets/licenses.txt" target="_blank">Licenses of the code of others</a></div>
       </form>
-    </dialog>
+    </Dialog>
   );
 }

@@ -1,1 +1,0 @@
-import{useEffect as n,useRef as r}from"./page.js";import{jsx as a,jsxs as d}from"./page.js";function s({title:o,close:l,children:t}){let e=r(null);return n(()=>e.current.showModal(),[]),d("dialog",{ref:e,class:"sheet","aria-labelledby":"dialog-title",onClose:l,onClick:i=>i.target===e.current&&e.current.close(),children:[a("h2",{id:"dialog-title",children:o}),t]})}export{s as a};
