@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/graphd-dev/graphd/bench/measure"
 	"github.com/graphd-dev/graphd/bench/workload"
@@ -29,6 +30,18 @@ type operation struct {
 	before string
 }
 
+// turnsOfARatio is how often in a round an operation whose ratio has a goal is timed beside its
+// limit, each of them first as often: a machine changes its pace by more than the goal from one
+// turn to the next.
+const turnsOfARatio = 10
+
+func (op operation) countTurns() int {
+	if op.goalRatio > 0 {
+		return turnsOfARatio
+	}
+	return 1
+}
+
 func (b *inbox) key(name, who string) measure.Key {
 	return measure.Key{Workload: name, Store: b.setting, Clients: 1, Who: who}
 }
@@ -41,7 +54,10 @@ func (b *inbox) cells(operations []operation, o options) [][]measure.Cell {
 		if op.limit != nil {
 			group = append(group, b.cell(op.name, theLimit, op.limit, o))
 		}
-		groups = append(groups, group)
+		for range op.countTurns() {
+			groups = append(groups, slices.Clone(group))
+			slices.Reverse(group)
+		}
 	}
 	return groups
 }
