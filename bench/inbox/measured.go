@@ -166,7 +166,7 @@ func (s *session) all(ctx context.Context) error {
 		{theOperations, func() error { return s.rounds(ctx, theOperations, s.cells(s.operations, s.options)) }},
 		{thePage, func() error { return s.measureInPage(ctx) }},
 		{theWatchers, func() error {
-			return s.rounds(ctx, theWatchers, [][]measure.Cell{s.pairCells(s.options, s.names, s.series)})
+			return s.rounds(ctx, theWatchers, takeTurns(s.pairCells(s.options, s.names, s.series), turnsOfPairs))
 		}},
 	}
 	var broken []error

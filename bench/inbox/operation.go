@@ -31,8 +31,7 @@ type operation struct {
 }
 
 // turnsOfARatio is how often in a round an operation whose ratio has a goal is timed beside its
-// limit, each of them first as often: a machine changes its pace by more than the goal from one
-// turn to the next.
+// limit: a machine changes its pace by more than the goal from one turn to the next.
 const turnsOfARatio = 10
 
 func (op operation) countTurns() int {
@@ -40,6 +39,16 @@ func (op operation) countTurns() int {
 		return turnsOfARatio
 	}
 	return 1
+}
+
+// takeTurns has the cells of a group taken so many times, in one order and then in the other.
+func takeTurns(group []measure.Cell, turns int) (groups [][]measure.Cell) {
+	for range turns {
+		groups = append(groups, group)
+		group = slices.Clone(group)
+		slices.Reverse(group)
+	}
+	return groups
 }
 
 func (b *inbox) key(name, who string) measure.Key {
@@ -54,10 +63,7 @@ func (b *inbox) cells(operations []operation, o options) [][]measure.Cell {
 		if op.limit != nil {
 			group = append(group, b.cell(op.name, theLimit, op.limit, o))
 		}
-		for range op.countTurns() {
-			groups = append(groups, slices.Clone(group))
-			slices.Reverse(group)
-		}
+		groups = append(groups, takeTurns(group, op.countTurns())...)
 	}
 	return groups
 }

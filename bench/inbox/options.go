@@ -92,7 +92,7 @@ func (o *options) settle() error {
 	switch o.size {
 	case normal:
 	case smoke:
-		rounds, repeat, long, pause, rest = 1, 5, 50*time.Millisecond, 10*time.Millisecond, 0
+		rounds, repeat, long, pause, rest = 1, 5, 200*time.Millisecond, 10*time.Millisecond, 0
 	default:
 		return fmt.Errorf("--size %s: want smoke or normal", o.size)
 	}

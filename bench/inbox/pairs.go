@@ -15,6 +15,9 @@ const (
 	pairClients = 64
 )
 
+// turnsOfPairs is how often in a round each company is there, for a part of the time.
+const turnsOfPairs = 4
+
 // company is who watches while questions are asked and answered.
 type company struct {
 	who      string
@@ -70,7 +73,7 @@ func (b *inbox) answerBeside(ctx context.Context, o options, c company, names *w
 		return workload.Sample{}, err
 	}
 	changes, connected, began := all.changes.Load(), all.connected.Load(), time.Now()
-	s, err := workload.Load(ctx, pairClients, o.long, 1, workload.W2(b.many, names))
+	s, err := workload.Load(ctx, pairClients, o.long/turnsOfPairs, 1, workload.W2(b.many, names))
 	took := time.Since(began).Seconds()
 	changes, connected = all.changes.Load()-changes, all.connected.Load()-connected
 	if cause := context.Cause(ctx); cause != nil {
