@@ -123,9 +123,5 @@ func (x *Reader) readTagged(
 			}
 		}
 	}
-	var page indexPage
-	for _, part := range parts {
-		page.addPage(part, maxPageEntries)
-	}
-	return page, nil
+	return joinPages(parts, maxPageEntries), nil
 }

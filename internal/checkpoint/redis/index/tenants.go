@@ -50,7 +50,7 @@ func (x *Reader) readTenants(
 		}
 		var next indexPage
 		next, err = read(owners)
-		page.addPage(next, max(size, maxPageEntries))
+		page = joinPages([]indexPage{page, next}, max(size, maxPageEntries))
 		after = owners[len(owners)-1]
 	}
 	return page, err
@@ -82,20 +82,28 @@ func (x *Reader) listTenants(ctx context.Context, after string) (owners []string
 	return slices.Compact(owners), page.until != "", nil
 }
 
-// addPage adds a page of other tenants from the same place on. It keeps at most that many
-// entries, those that come first.
-func (p *indexPage) addPage(other indexPage, most int) {
-	p.entries = append(p.entries, other.entries...)
-	slices.SortFunc(p.entries, func(a, b indexEntry) int { return strings.Compare(a.position, b.position) })
-	if p.until == "" || other.until != "" && other.until < p.until {
-		p.until = other.until
-	}
-	if len(p.entries) > most {
-		if last := p.entries[most-1].position; p.until == "" || last < p.until {
-			p.until = last
+// joinPages joins pages of partitions, or of tenants, that begin at the same place. It keeps at most
+// so many entries, those that come first.
+func joinPages(pages []indexPage, most int) (joined indexPage) {
+	count := 0
+	for _, p := range pages {
+		count += len(p.entries)
+		if joined.until == "" || p.until != "" && p.until < joined.until {
+			joined.until = p.until
 		}
 	}
-	if p.until != "" {
-		p.entries = slices.DeleteFunc(p.entries, func(e indexEntry) bool { return e.position > p.until })
+	joined.entries = make([]indexEntry, 0, count)
+	for _, p := range pages {
+		for _, e := range p.entries {
+			if joined.until == "" || e.position <= joined.until {
+				joined.entries = append(joined.entries, e)
+			}
+		}
 	}
+	slices.SortFunc(joined.entries, func(a, b indexEntry) int { return strings.Compare(a.position, b.position) })
+	if len(joined.entries) > most {
+		joined.until = joined.entries[most-1].position
+		joined.entries = slices.DeleteFunc(joined.entries, func(e indexEntry) bool { return e.position > joined.until })
+	}
+	return joined
 }
