@@ -35,7 +35,7 @@ func (s *graphService) newRunWait(ctx context.Context, v *wire.Validator, wait *
 	if err := s.streams.AddStream(ctx); err != nil {
 		return nil, err
 	}
-	w.early = s.events.NewEarlySubscription(wire.EventSelection{})
+	w.early = s.events.NewEarlyWait()
 	return w, nil
 }
 

@@ -121,7 +121,7 @@ func (s *graphService) waitUntilState(ctx context.Context, run checkpoint.Run, i
 		wait = max(time.Until(deadline)-deadlineMargin, time.Millisecond)
 	}
 	err := s.waitUntilStopped(ctx, wait, func(ctx context.Context) error {
-		f := s.follow(runtime.FollowRequest{Thread: run.Thread, After: run.LastEvent})
+		f := s.follow(runtime.FollowRequest{Thread: run.Thread, After: run.LastEvent, UntilStop: true})
 		defer f.Close()
 		for {
 			now, err := s.engine.Run(ctx, interceptor.CallMemoryOf(ctx), run.Thread, run.ID)

@@ -163,6 +163,19 @@ func (t *Topic) PublishEvents(events []checkpoint.Event) {
 	t.pushBatch(events)
 }
 
+// A follower that waits for the stop of a run is woken when the ring has so many events or bytes.
+const (
+	waitingEvents = 64
+	waitingBytes  = 16 << 10
+)
+
+// mayEndWait reports whether an event is of use to who waits for the stop of a run: it is a stop, or
+// says that none may come.
+func mayEndWait(e checkpoint.Event) bool {
+	return e.Kind == checkpoint.EventRunState || e.Kind == runtime.EventDeleted || e.Kind == runtime.EventGap ||
+		e.Phase == checkpoint.PhaseUnassigned
+}
+
 // pushBatch adds a batch and wakes the followers. The caller holds mu.
 func (t *Topic) pushBatch(batch []checkpoint.Event) {
 	t.ring = append(t.ring, batch)
@@ -175,10 +188,13 @@ func (t *Topic) pushBatch(batch []checkpoint.Event) {
 		n++
 	}
 	passed := t.firstPos + uint64(len(t.ring)) - 1
+	wakesWaiting := t.eventCount >= waitingEvents || t.bytes >= waitingBytes || slices.ContainsFunc(batch, mayEndWait)
 	for f := range t.followers {
 		passed = min(passed, f.previousPos)
 		f.isAtEnd = false
-		f.wakeReader()
+		if wakesWaiting || !f.waitsForStop {
+			f.wakeReader()
+		}
 	}
 	t.caughtUpCount = 0
 	if passed > t.firstPos {

@@ -177,3 +177,61 @@ func TestAGapThatIsDroppedStaysCounted(t *testing.T) {
 	tokens, missing := readAll(t, f)
 	require.EqualValues(t, 2*ringSize+70, tokens+missing)
 }
+
+// Who waits for the stop of a run is not woken for each superstep, and holds little in the ring.
+func TestOneWhoWaitsForAStopSleepsUntilThen(t *testing.T) {
+	h := newEventHub(eventHubLimit)
+	topic, follower := joinTopic(h, "t")
+	waiting := &Follower{topic: topic, wake: make(chan struct{}, 1), waitsForStop: true}
+	topic.addFollower(waiting)
+	seq := uint64(0)
+	publish := func(e checkpoint.Event) {
+		seq++
+		e.Seq = seq
+		topic.PublishEvents([]checkpoint.Event{e})
+	}
+	isWoken := func(f *Follower) bool {
+		select {
+		case <-f.wake:
+			return true
+		default:
+			return false
+		}
+	}
+	update := checkpoint.Event{Kind: checkpoint.EventUpdate, Value: `1`}
+	publish(update)
+	topic.publishEphemeral(newToken("a"), nil)
+	require.True(t, isWoken(follower))
+	require.False(t, isWoken(waiting))
+
+	for name, e := range map[string]checkpoint.Event{
+		"a stop":         {Kind: checkpoint.EventRunState, State: checkpoint.RunSucceeded},
+		"no worker":      {Kind: checkpoint.EventTask, Phase: checkpoint.PhaseUnassigned},
+		"a deletion":     {Kind: runtime.EventDeleted},
+		"a gap":          {Kind: runtime.EventGap},
+		"a large update": {Kind: checkpoint.EventUpdate, Value: payload.Quote(strings.Repeat("x", waitingBytes))},
+	} {
+		publish(e)
+		require.True(t, isWoken(waiting), name)
+		for len(topic.ring) > 0 { // both read all
+			follower.readRing()
+			waiting.readRing()
+		}
+	}
+	for range waitingEvents - 1 {
+		publish(update)
+	}
+	require.False(t, isWoken(waiting))
+	publish(update)
+	require.True(t, isWoken(waiting), "the ring holds enough")
+	var got int
+	for {
+		events, behind := waiting.readRing()
+		require.False(t, behind)
+		if len(events) == 0 {
+			break
+		}
+		got += len(events)
+	}
+	require.Equal(t, waitingEvents, got)
+}

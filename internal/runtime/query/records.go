@@ -96,7 +96,7 @@ func (r *Reader) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 	if run == "" {
 		run = head.Run
 	}
-	f := r.opts.Follow(runtime.FollowRequest{Thread: thread, After: head.LastEvent})
+	f := r.opts.Follow(runtime.FollowRequest{Thread: thread, After: head.LastEvent, UntilStop: true})
 	defer f.Close()
 	for {
 		found, stopped, err := r.readStoppedRun(ctx, thread, run)

@@ -13,6 +13,7 @@ type EarlySubscription struct {
 	*Streamer
 	wire.EventSelection
 
+	waits    bool     // for the stop of the run, whatever comes before
 	follower Follower // nil = no run was started
 	after    uint64
 }
@@ -23,10 +24,21 @@ func (s *Streamer) NewEarlySubscription(selection wire.EventSelection) *EarlySub
 	return &EarlySubscription{Streamer: s, EventSelection: selection}
 }
 
+// NewEarlyWait makes an EarlySubscription that waits for the stop of a run. The caller calls
+// CloseFollower.
+func (s *Streamer) NewEarlyWait() *EarlySubscription {
+	return &EarlySubscription{Streamer: s, waits: true}
+}
+
 // FollowStarted begins to follow a started run. It is a runtime.StartHook.
 func (e *EarlySubscription) FollowStarted(thread string, after uint64) {
 	e.CloseFollower()
-	e.follower, e.after = e.followThread(thread, after, 0, false, &e.EventSelection), after
+	e.after = after
+	if e.waits {
+		e.follower = e.awaitStop(thread, after, 0)
+		return
+	}
+	e.follower = e.followThread(thread, after, 0, false, &e.EventSelection)
 }
 
 // CloseFollower closes the follower, also of a run that is served.

@@ -15,7 +15,7 @@ import (
 func (s *Streamer) WaitUntilStopped(ctx context.Context, sub *Subscription) (*graphdv1.Run, error) {
 	a := &activeStream{Streamer: s, Subscription: sub, memory: interceptor.CallMemoryOf(ctx)}
 	if a.follower == nil {
-		a.follower = s.followThread(a.head.Thread, a.lastSeq, a.mark, false, &a.EventSelection)
+		a.follower = s.awaitStop(a.head.Thread, a.lastSeq, a.mark)
 		defer a.follower.Close()
 	}
 	for !a.isAtStop() {

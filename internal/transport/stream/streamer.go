@@ -201,6 +201,11 @@ func (s *Streamer) followThread(thread string, after uint64, mark uint32, recent
 	})
 }
 
+// awaitStop begins to follow a thread until a run stops.
+func (s *Streamer) awaitStop(thread string, after uint64, mark uint32) Follower {
+	return s.Follow(runtime.FollowRequest{Thread: thread, After: after, Mark: mark, UntilStop: true})
+}
+
 // endCause returns the reason for which the stream has to end before the next event,
 // 0 when there is none.
 func (a *activeStream) endCause(life context.Context) graphdv1.EndOfStream_Cause {
