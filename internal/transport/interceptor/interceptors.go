@@ -39,6 +39,7 @@ type Interceptors struct {
 
 	maxMessageBytes int // bytes
 	receiver        flow.MessageReceiver
+	enums           wire.EnumChecker
 }
 
 // New makes the interceptors of a server. unread counts the bytes that clients
@@ -109,7 +110,7 @@ func (i *Interceptors) interceptUnary(
 		err = ClientLeftError(ctx)
 	} else if refused := i.admitUnknownCaller(ctx, info.FullMethod); refused != nil {
 		err = refused
-	} else if err = wire.ValidateMessage(req); err == nil {
+	} else if err = i.enums.CheckMessage(req); err == nil {
 		resp, err = handler(ctx, req)
 		err = c.refusalOr(err)
 	} else if refused := i.checkCaller(ctx); refused != nil {
@@ -285,5 +286,5 @@ func (s *interceptedStream) RecvMsg(m any) error {
 	}
 	s.metrics.countReceived()
 	s.audited.noteRequest(m)
-	return wire.ValidateMessage(m)
+	return s.interceptors.enums.CheckMessage(m)
 }

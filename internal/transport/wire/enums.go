@@ -1,74 +1,12 @@
 package wire
 
 import (
-	"strconv"
 	"strings"
-
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
-
-// refuseUnknownEnums adds a violation for each enum number in a message that this
-// version does not know. proto3 keeps such numbers, and the server would silently
-// ignore a policy that it does not understand.
-func refuseUnknownEnums(v *Validator, at *fieldPath, m protoreflect.Message) {
-	m.Range(func(fd protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case fd.IsMap():
-			return true // no map of the contract holds enums or messages with enums
-		case fd.Enum() != nil && fd.IsList():
-			for i := range value.List().Len() {
-				checkEnum(v, at, fd, i, value.List().Get(i).Enum())
-			}
-		case fd.Enum() != nil:
-			checkEnum(v, at, fd, notListed, value.Enum())
-		case fd.Message() != nil && fd.IsList():
-			for i := range value.List().Len() {
-				refuseUnknownEnums(v, &fieldPath{at, fd.Name(), i}, value.List().Get(i).Message())
-			}
-		case fd.Message() != nil:
-			refuseUnknownEnums(v, &fieldPath{at, fd.Name(), notListed}, value.Message())
-		}
-		return true
-	})
-}
-
-// fieldPath is where a message is in another one. Its text is only made for a violation.
-type fieldPath struct {
-	parent *fieldPath // nil = the field is of the request itself
-	name   protoreflect.Name
-	index  int // in a list, or notListed
-}
-
-const notListed = -1
-
-func (p *fieldPath) String() string {
-	at := string(p.name)
-	if p.parent != nil {
-		at = p.parent.String() + "." + at
-	}
-	if p.index != notListed {
-		at += "[" + strconv.Itoa(p.index) + "]"
-	}
-	return at
-}
-
-func checkEnum(v *Validator, parent *fieldPath, fd protoreflect.FieldDescriptor, index int, n protoreflect.EnumNumber) {
-	enum := fd.Enum()
-	if enum.Values().ByNumber(n) != nil {
-		return
-	}
-	var names []string
-	for i := range enum.Values().Len() {
-		names = append(names, string(enum.Values().Get(i).Name()))
-	}
-	at := fieldPath{parent, fd.Name(), index}
-	v.AddViolation(at.String(), "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
-}
 
 // Conversions between enums and the names of the domain. Unknown numbers were
 // refused before.
@@ -188,20 +126,4 @@ func phaseToProto(p checkpoint.Phase) graphdv1.TaskChange_Phase {
 // the names alike; a test compares the two. An unknown name becomes UNSPECIFIED.
 func findEnumNumber(values map[string]int32, prefix, word string) int32 {
 	return values[prefix+strings.ToUpper(word)]
-}
-
-// ValidateMessage checks the rules that hold for every message of the contract: no
-// unknown enum numbers. Errors: INVALID_FIELD, and INTERNAL for a value that is no
-// message.
-func ValidateMessage(req any) error {
-	msg, ok := req.(proto.Message)
-	if !ok {
-		return runtime.Errorf(runtime.ReasonInternal, "%T is no message", req)
-	}
-	if !strings.HasPrefix(string(msg.ProtoReflect().Descriptor().FullName()), "graphd.") {
-		return nil
-	}
-	v := &Validator{}
-	refuseUnknownEnums(v, nil, msg.ProtoReflect())
-	return v.Err()
 }

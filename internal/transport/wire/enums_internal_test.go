@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -87,15 +88,50 @@ func TestEnumNamesAndNumbersMatch(t *testing.T) {
 
 func TestUnknownEnumsAreNamedByTheirPaths(t *testing.T) {
 	emit := &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{}, {Channel: 99}}}}
-	err := ValidateMessage(&graphdv1.ConnectRequestBatch{Requests: []*graphdv1.ConnectRequest{
+	var c EnumChecker
+	err := c.CheckMessage(&graphdv1.ConnectRequestBatch{Requests: []*graphdv1.ConnectRequest{
 		{}, {Kind: &graphdv1.ConnectRequest_Update{Update: &graphdv1.TaskUpdate{Kind: emit}}},
 	}})
 	require.ErrorContains(t, err, "requests[1].update.emit.items[1].channel: 99 is not a Channel; known are CHANNEL_UNSPECIFIED, ")
-	err = ValidateMessage(&graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_CUSTOM, 99}})
+	err = c.CheckMessage(&graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_CUSTOM, 99}})
 	require.ErrorContains(t, err, "channels[1]: 99 is not a Channel")
 }
 
-// refuseUnknownEnums does not look into maps: no map of the contract may hold enums
+// A kind of message that may hold itself is looked into as deep as it goes.
+func TestUnknownEnumsAreFoundInEveryMessage(t *testing.T) {
+	var c EnumChecker
+	for _, file := range []protoreflect.FileDescriptor{
+		graphdv1.File_graphd_v1_run_proto, graphdv1.File_graphd_v1_graph_proto, graphdv1.File_graphd_v1_worker_proto,
+		graphdv1.File_graphd_v1_interrupt_proto, graphdv1.File_graphd_v1_graph_service_proto,
+	} {
+		for i := range file.Messages().Len() {
+			d := file.Messages().Get(i)
+			for j := range d.Fields().Len() {
+				fd := d.Fields().Get(j)
+				if fd.Enum() == nil {
+					continue
+				}
+				m := dynamicpb.NewMessage(d)
+				if fd.IsList() {
+					m.Mutable(fd).List().Append(protoreflect.ValueOfEnum(99))
+				} else {
+					m.Set(fd, protoreflect.ValueOfEnum(99))
+				}
+				require.ErrorContains(t, c.CheckMessage(m), "99 is not a "+string(fd.Enum().Name()), fd.FullName())
+			}
+		}
+	}
+	batch := &graphdv1.ConnectRequestBatch{Requests: []*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Update{
+		Update: &graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{Channel: 99}}}}},
+	}}}}
+	for range 3 {
+		batch = &graphdv1.ConnectRequestBatch{Requests: []*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Batch{Batch: batch}}}}
+	}
+	require.ErrorContains(t, c.CheckMessage(batch), "requests[0].batch.requests[0].batch.requests[0].batch.requests[0].update.emit.items[0].channel: 99")
+	require.NoError(t, c.CheckMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Complete{Complete: &graphdv1.CompleteTaskRequest{}}}))
+}
+
+// An EnumChecker does not look into maps: no map of the contract may hold enums
 // or messages with enums.
 func TestNoMapHoldsEnums(t *testing.T) {
 	for _, file := range []protoreflect.FileDescriptor{
