@@ -55,6 +55,7 @@ type responseQueue struct {
 	maxLength int // messages in one, 1 without batches
 	maxBytes  int
 	held      *graphdv1.ConnectResponse // is the next one: there was no room for it
+	isCrowded bool                      // the last messages came together
 }
 
 // newResponseQueue makes the queue of a session. features are those of its worker.
@@ -73,14 +74,17 @@ func (q *responseQueue) Next(ctx context.Context) (*graphdv1.ConnectResponse, er
 	if err != nil || q.maxLength == 1 {
 		return first, err
 	}
-	runtime.Gosched() // those that are about to add a message do so now; no time passes where none is
+	if q.isCrowded {
+		runtime.Gosched() // those that are about to add a message do so now; no time passes where none is
+	}
+	second := q.pollResponse()
+	q.isCrowded = second != nil
+	if second == nil {
+		return first, nil
+	}
 	all, size := []*graphdv1.ConnectResponse{first}, proto.Size(first)
-	for len(all) < q.maxLength {
-		m := q.pollResponse()
-		if m == nil {
-			break
-		}
-		if size += proto.Size(m); size > q.maxBytes {
+	for m := second; m != nil; m = q.pollResponse() {
+		if size += proto.Size(m); size > q.maxBytes || len(all) == q.maxLength {
 			q.held = m
 			break
 		}
