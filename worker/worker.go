@@ -99,7 +99,10 @@ func Run(ctx context.Context, address string, graphs ...*graph.Builder) error {
 // Dial makes a worker of the server at an address, HOST:PORT. Without options of transport security
 // the connection is in plain text. Nothing is sent before [Worker.Run], which closes the connection.
 func Dial(address string, o Options, options ...grpc.DialOption) (*Worker, error) {
-	all := append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), quickReconnects()}, options...)
+	all := append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()), quickReconnects(),
+		grpc.WithStaticStreamWindowSize(windowSize), grpc.WithStaticConnWindowSize(windowSize),
+	}, options...)
 	conn, err := session.Dial(func() (*grpc.ClientConn, error) { return grpc.NewClient(address, all...) })
 	if err != nil {
 		return nil, err
@@ -110,6 +113,10 @@ func Dial(address string, o Options, options ...grpc.DialOption) (*Worker, error
 	}
 	return w, err
 }
+
+// windowSize is how many bytes a server may send before the worker has read them. A window that gRPC
+// chooses itself costs a ping for each message.
+const windowSize = 1 << 20
 
 // quickReconnects keeps the pauses between attempts to connect short: leases end without their worker.
 func quickReconnects() grpc.DialOption {

@@ -146,19 +146,38 @@ func (s *Session) tryCompleteNow(c message.Completion) (taken bool) {
 			s.outbox.AddMessage(message.CompletionReply{Token: c.Token})
 			return list
 		}
-		p := &outbox.WaitingCall{CompletedLease: c.Token, Thread: j.task.Thread}
-		p.Timer = time.AfterFunc(outbox.NextTaskWait, d.containPanics(func() { s.replyWithoutNext(p) }))
+		p := &outbox.WaitingCall{CompletedLease: c.Token, Thread: j.task.Thread, Deadline: time.Now().Add(outbox.NextTaskWait)}
+		s.scheduleReply(p.Deadline)
 		return d.applyCompletion(j, c, p)
 	})
 	return taken
 }
 
-// replyWithoutNext answers a result whose worker has waited long enough.
-func (s *Session) replyWithoutNext(p *outbox.WaitingCall) {
+// scheduleReply has results answered whose worker waits for another task in vain, at a
+// deadline or before: a timer for each result would cost more than the answer. mu is held.
+func (s *Session) scheduleReply(deadline time.Time) {
+	switch {
+	case s.isReplyScheduled || s.hasEnded:
+		return
+	case s.replyTimer == nil:
+		s.replyTimer = time.AfterFunc(time.Until(deadline), s.dispatcher.containPanics(s.replyWithoutNext))
+	default:
+		s.replyTimer.Reset(time.Until(deadline))
+	}
+	s.isReplyScheduled = true
+}
+
+// replyWithoutNext answers the results whose worker has waited long enough.
+func (s *Session) replyWithoutNext() {
 	s.dispatcher.mu.Lock()
 	defer s.dispatcher.mu.Unlock()
-	if s.waitingCalls.RemoveCall(p) {
+	s.isReplyScheduled = false
+	overdue, next := s.waitingCalls.TakeOverdue(time.Now())
+	for _, p := range overdue {
 		s.outbox.AddMessage(message.CompletionReply{Token: p.CompletedLease})
+	}
+	if !next.IsZero() {
+		s.scheduleReply(next)
 	}
 }
 

@@ -221,6 +221,36 @@ func TestAResultOnTheStreamIsAnsweredOnTheStream(t *testing.T) {
 	}
 }
 
+// One timer answers all results that wait, each in its time.
+func TestResultsOnTheStreamAreAnsweredInTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := openSession(t, h, newHello("w1", 4))
+		var all []message.Assignment
+		for _, id := range []string{"t1", "t2", "t3"} {
+			executeAsync(t.Context(), h, newTask(id, &taskRun{}))
+			all = append(all, nextAssignment(t, s))
+		}
+		began := time.Now()
+		complete := func(i int) {
+			s.HandleCompletion(t.Context(), message.Completion{Token: all[i].Token, Result: newResult("1"), WantsNext: true})
+		}
+		requireAnswer := func(i int, after time.Duration) {
+			require.Equal(t, message.CompletionReply{Token: all[i].Token}, nextReply(t, s))
+			require.Equal(t, after, time.Since(began))
+		}
+		complete(0)
+		executeAsync(t.Context(), h, newTask("t4", &taskRun{}))
+		require.NotNil(t, nextReply(t, s).Receipt.Next)
+		sleepVirtual(15 * time.Millisecond)
+		complete(1)
+		requireAnswer(1, 35*time.Millisecond)
+		sleepVirtual(time.Second)
+		complete(2)
+		requireAnswer(2, 1055*time.Millisecond)
+	})
+}
+
 func TestAResultOnTheStreamWaitsForItsEventsBesideTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})

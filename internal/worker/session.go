@@ -26,14 +26,16 @@ type Session struct {
 	outbox     *outbox.Outbox
 	profile    *profile.Profile[Session]
 
-	capacity      capacity
-	waitingCalls  outbox.WaitingCalls // for another task
-	hasEnded      bool
-	silenceTimer  *time.Timer
-	lastHeard     time.Time
-	heldUp        time.Duration // time for which events have blocked the stream since the last heartbeat
-	droppedEvents uint64        // emits since the last throttle
-	lastThrottle  time.Time
+	capacity         capacity
+	waitingCalls     outbox.WaitingCalls // for another task
+	replyTimer       *time.Timer         // answers those of the stream that get none; nil before the first
+	isReplyScheduled bool                // that timer runs
+	hasEnded         bool
+	silenceTimer     *time.Timer
+	lastHeard        time.Time
+	heldUp           time.Duration // time for which events have blocked the stream since the last heartbeat
+	droppedEvents    uint64        // emits since the last throttle
+	lastThrottle     time.Time
 }
 
 // maxMissedHeartbeats is the number of missed heartbeats from which a stream
@@ -172,6 +174,9 @@ func (s *Session) endSession(cause error) {
 	}
 	s.hasEnded = true
 	s.silenceTimer.Stop()
+	if s.replyTimer != nil {
+		s.replyTimer.Stop()
+	}
 	s.dispatcher.profiles.ReleaseBytes(s.profile)
 	s.outbox.EndDelivery(cause)
 }
@@ -341,7 +346,6 @@ func (s *Session) deliverAssignment(j *job, a message.Assignment) {
 	}
 	j.answeredLease, j.isInCallAnswer = p.CompletedLease, p.NextTask != nil
 	if p.NextTask == nil {
-		p.Timer.Stop()
 		s.outbox.AddMessage(message.CompletionReply{Token: p.CompletedLease, Receipt: message.Receipt{Next: &a}})
 		return
 	}

@@ -13,7 +13,7 @@ type WaitingCall struct {
 	CompletedLease string // of the lease whose result it brought
 	Thread         string
 	NextTask       chan message.Assignment // buffered for one task; nil for a result from the stream
-	Timer          *time.Timer             // ends the waiting of such a result
+	Deadline       time.Time               // ends the waiting of such a result
 }
 
 // NextTaskWait is the time for which a call waits for another task, about the
@@ -48,6 +48,24 @@ func (w *WaitingCalls) TakeLatest() *WaitingCall {
 	w.calls[last] = nil
 	w.calls = w.calls[:last]
 	return c
+}
+
+// TakeOverdue removes the results from the stream that have waited until now. next is when
+// the next one has, zero when none waits.
+func (w *WaitingCalls) TakeOverdue(now time.Time) (overdue []*WaitingCall, next time.Time) {
+	w.calls = slices.DeleteFunc(w.calls, func(c *WaitingCall) bool {
+		switch {
+		case c.NextTask != nil:
+			return false
+		case !c.Deadline.After(now):
+			overdue = append(overdue, c)
+			return true
+		case next.IsZero() || c.Deadline.Before(next):
+			next = c.Deadline
+		}
+		return false
+	})
+	return overdue, next
 }
 
 // AwaitTaskOf reports whether a call that has just ended a task of the thread

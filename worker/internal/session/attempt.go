@@ -27,12 +27,13 @@ type attempt struct {
 	assignment *graphdv1.TaskAssignment
 	token      []byte
 
-	held  context.Context //nolint:containedctx // ends when the task is lost, or the worker has left
-	drop  context.CancelCauseFunc
-	ctx   context.Context //nolint:containedctx // of the function: ends when the task is stopped
-	stop  context.CancelCauseFunc
-	alarm *time.Timer // says that the task runs, when it does not end at once
+	held context.Context //nolint:containedctx // ends when the task is lost, or the worker has left
+	drop context.CancelCauseFunc
+	ctx  context.Context //nolint:containedctx // of the function: ends when the task is stopped
+	stop context.CancelCauseFunc
 
+	begun         time.Time
+	hasReturned   bool // the function has ended
 	isStopped     bool // the server wants no result any more
 	isLost        bool // another worker has it
 	isReleased    bool // the worker leaves before it has ended

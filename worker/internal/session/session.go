@@ -54,22 +54,23 @@ type Session struct {
 	stopWork context.CancelCauseFunc
 	wake     chan struct{} // there is something to send; its capacity is 1
 
-	mu         sync.Mutex
-	changed    chan struct{} // is closed and replaced when something may be certain, or has ended
-	attempts   map[string]*attempt
-	stray      int // functions that still run though their tasks are lost
-	refusals   []*graphdv1.Nack
-	released   [][]byte                        // leases that are given back when the worker leaves
-	results    []*graphdv1.CompleteTaskRequest // to be sent on the stream
-	lastEmit   time.Time                       // when events were sent on a stream last
-	certainty  certainty
-	terms      terms
-	revision   uint64 // of the credit
-	isBeatDue  bool
-	isDraining bool
-	isLeaving  bool // the stream is closed once all is sent
-	isWelcomed bool
-	sender     *sender // of the present stream, nil = there is none
+	mu            sync.Mutex
+	changed       chan struct{} // is closed and replaced when something may be certain, or has ended
+	attempts      map[string]*attempt
+	stray         int // functions that still run though their tasks are lost
+	refusals      []*graphdv1.Nack
+	released      [][]byte                        // leases that are given back when the worker leaves
+	results       []*graphdv1.CompleteTaskRequest // to be sent on the stream
+	lastEmit      time.Time                       // when events were sent on a stream last
+	certainty     certainty
+	terms         terms
+	revision      uint64 // of the credit
+	isBeatDue     bool
+	isDraining    bool
+	isLeaving     bool // the stream is closed once all is sent
+	isWelcomed    bool
+	sender        *sender // of the present stream, nil = there is none
+	announcements announcements
 	// takesResults says that the present stream takes results.
 	takesResults bool
 }

@@ -13,10 +13,6 @@ import (
 	"github.com/graphd-dev/graphd/worker/internal/task"
 )
 
-// announceAfter is how long a task runs before the server is told that it has begun: most have ended
-// by then.
-const announceAfter = 100 * time.Millisecond
-
 // retryRefused is when the server may offer a refused task again.
 const retryRefused = time.Second
 
@@ -41,11 +37,11 @@ func (s *Session) beginTask(assignment *graphdv1.TaskAssignment) {
 		s.refuseTask(token, "the worker has no slot")
 		return
 	}
-	a := &attempt{session: s, assignment: assignment, token: token}
+	a := &attempt{session: s, assignment: assignment, token: token, begun: time.Now()}
 	a.held, a.drop = context.WithCancelCause(s.work)
 	a.ctx, a.stop = context.WithCancelCause(a.held)
 	s.attempts[string(token)] = a
-	a.alarm = time.AfterFunc(announceAfter, contain.Func(a.announce, contain.LogPanic(s.log, "a task could not be announced")))
+	s.scheduleAnnouncement(announceAfter)
 	go contain.Func(func() { s.runTask(a, code) }, contain.LogPanic(s.log, "a task could not be run"))()
 }
 
@@ -62,8 +58,8 @@ func (s *Session) runTask(a *attempt, code task.Code) {
 	limits := s.terms.limits
 	s.mu.Unlock()
 	result := s.runner.Run(a.ctx, a.assignment, code, a, limits)
-	a.alarm.Stop()
 	s.mu.Lock()
+	a.hasReturned = true
 	isWanted := !a.isLost && !a.isReleased
 	if a.isReleased && !a.isLost {
 		s.released = append(s.released, a.token)
