@@ -9,6 +9,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -123,14 +124,13 @@ func (c *client) chainOf(graph string) func(context.Context) (time.Duration, err
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		began := time.Now()
-		run, err := c.graphd.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-			CreateThread: true, Graph: graph,
-			Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: `{"x":0}`}}},
-		}})
-		if err != nil {
-			return 0, err
-		}
-		run, err = c.graphd.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+		run, err := c.graphd.StartRun(ctx, &graphdv1.StartRunRequest{
+			Run: &graphdv1.RunSpec{
+				CreateThread: true, Graph: graph,
+				Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: `{"x":0}`}}},
+			},
+			Wait: durationpb.New(patience),
+		})
 		if err != nil {
 			return 0, err
 		}
