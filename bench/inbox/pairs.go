@@ -15,8 +15,9 @@ const (
 	pairClients = 64
 )
 
-// turnsOfPairs is how often in a round each company is there, for a part of the time.
-const turnsOfPairs = 4
+// turnsOfPairs is how often in a round each company is there, for a part of the time. A turn must be
+// longer than the pause of those that connect again and again.
+const turnsOfPairs = 2
 
 // company is who watches while questions are asked and answered.
 type company struct {
