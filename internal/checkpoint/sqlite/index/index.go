@@ -17,12 +17,12 @@ import (
 type Index struct {
 	db  *sql.DB
 	due *sql.Stmt
-	// interrupt reads an interrupt, and tagCount how many have a tag.
-	interrupt, tagCount *sql.Stmt
-	latestChange        *sql.Stmt
-	queries             *preparedQueries
-	box                 *seal.Box
-	now                 func() time.Time
+	// interrupts reads those that are named, in order, and tagCount how many have a tag.
+	interrupts, tagCount *sql.Stmt
+	latestChange         *sql.Stmt
+	queries              *preparedQueries
+	box                  *seal.Box
+	now                  func() time.Time
 }
 
 // New makes an index that uses connections of their own for as long as ctx lives.
@@ -31,8 +31,9 @@ func New(ctx context.Context, db *sql.DB, box *seal.Box, now func() time.Time) (
 	p := layout.NewPreparer(func(q string) (*sql.Stmt, error) { return db.PrepareContext(ctx, q) })
 	x := &Index{
 		db: db, queries: newPreparedQueries(db), box: box, now: now,
-		due:          p.PrepareStatement(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
-		interrupt:    p.PrepareStatement(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
+		due: p.PrepareStatement(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
+		interrupts: p.PrepareStatement(`SELECT i.thread, i.id, i.change, i.revision, i.record FROM json_each(?) AS k
+			CROSS JOIN interrupts AS i WHERE i.thread = k.value ->> 0 AND i.id = k.value ->> 1`),
 		latestChange: p.PrepareStatement(`SELECT value FROM meta WHERE key = 'last_change'`),
 		tagCount:     p.PrepareStatement(`SELECT open FROM tag_counts WHERE tenant = ? AND tag = ?`),
 	}

@@ -44,20 +44,18 @@ func (x *Index) listTagged(ctx context.Context, q *checkpoint.InterruptQuery) (o
 		if err != nil {
 			return nil, err
 		}
-		for _, k := range keys {
-			in, found, err := x.readInterrupt(ctx, k)
-			switch {
-			case err != nil:
-				return nil, err
-			case !found || !q.MatchesInterrupt(&in) || *newKey(q.PositionOf(&in)) != k:
-				continue // one that has moved since its row was read comes at its new place
+		err = x.readInterrupts(ctx, keys, func(k taggedKey, in *checkpoint.Interrupt) (more bool) {
+			if !q.MatchesInterrupt(in) || *newKey(q.PositionOf(in)) != k {
+				return true // one that has moved since its row was read comes at its new place
 			}
 			portion.Take(in.Size())
-			if out = append(out, in); portion.Full() {
-				return out, nil
-			}
+			out = append(out, *in)
+			return !portion.Full()
+		})
+		if err != nil {
+			return nil, err
 		}
-		if len(keys) < size {
+		if portion.Full() || len(keys) < size {
 			return out, nil
 		}
 		after = &keys[len(keys)-1]
@@ -107,16 +105,36 @@ func (x *Index) readKeys(
 	return keys[:min(len(keys), size)], nil
 }
 
-// readInterrupt reads an interrupt. found is false when it is gone or can't be read.
-func (x *Index) readInterrupt(ctx context.Context, k taggedKey) (in checkpoint.Interrupt, found bool, err error) {
-	rows, err := x.interrupt.QueryContext(ctx, k.thread, k.id)
-	in, err = layout.ReadOne(rows, err, checkpoint.ErrInterruptNotFound, func() (checkpoint.Interrupt, error) {
-		return layout.ScanInterrupt(x.box, rows)
-	})
-	if errors.Is(err, checkpoint.ErrInterruptNotFound) || errors.Is(err, checkpoint.ErrCorrupt) {
-		return in, false, nil
+// readInterrupts reads the interrupts at some keys, in order, until take wants no more. It leaves
+// out those that are gone or can't be read.
+func (x *Index) readInterrupts(ctx context.Context, keys []taggedKey, take func(k taggedKey, in *checkpoint.Interrupt) (more bool)) error {
+	names := make([][2]string, len(keys))
+	for i, k := range keys {
+		names[i] = [2]string{k.thread, k.id}
 	}
-	return in, err == nil, err
+	rows, err := x.interrupts.QueryContext(ctx, formatList(names))
+	if err != nil {
+		return layout.ToContractError(err)
+	}
+	for rows.Next() {
+		in, err := layout.ScanInterrupt(x.box, rows)
+		switch {
+		case errors.Is(err, checkpoint.ErrCorrupt):
+			continue
+		case err != nil:
+			return layout.ToContractError(errors.Join(err, rows.Close()))
+		}
+		at := slices.IndexFunc(keys, func(k taggedKey) bool { return k.thread == in.Thread && k.id == in.ID })
+		if at < 0 {
+			continue
+		}
+		k := keys[at]
+		keys = keys[at+1:] // rows come in the order of the keys
+		if !take(k, &in) {
+			break
+		}
+	}
+	return layout.ToContractError(errors.Join(rows.Err(), rows.Close()))
 }
 
 // storedForms returns all forms in which some tags may be stored.
@@ -164,8 +182,8 @@ func (x *Index) buildTaggedQuery(
 	return strings.Join(parts, " UNION ") + " ORDER BY 1, 2, 3 LIMIT ?", append(args, size)
 }
 
-// formatList returns texts as one argument.
-func formatList(texts []string) string {
+// formatList returns texts, or lists of them, as one argument.
+func formatList[T string | [2]string](texts []T) string {
 	list, err := json.Marshal(texts)
 	if err != nil {
 		return "[]" // can't be: they are texts
