@@ -43,8 +43,8 @@ func Dial(address string, options ...grpc.DialOption) (*Client, error) {
 	return c, nil
 }
 
-// windowSize is how many bytes a server may send before the client has read them. A window that gRPC
-// chooses itself costs a ping for each message.
+// windowSize is how many bytes of one call a server may send before the client has read them. A window
+// that gRPC chooses itself costs a ping for each message.
 const windowSize = 1 << 20
 
 // New makes a client of a connection, which stays that of the caller.

@@ -114,8 +114,8 @@ func Dial(address string, o Options, options ...grpc.DialOption) (*Worker, error
 	return w, err
 }
 
-// windowSize is how many bytes a server may send before the worker has read them. A window that gRPC
-// chooses itself costs a ping for each message.
+// windowSize is how many bytes of one call a server may send before the worker has read them. A window
+// that gRPC chooses itself costs a ping for each message.
 const windowSize = 1 << 20
 
 // quickReconnects keeps the pauses between attempts to connect short: leases end without their worker.

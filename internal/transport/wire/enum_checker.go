@@ -69,7 +69,7 @@ func (c *EnumChecker) enumFields(d protoreflect.MessageDescriptor) []protoreflec
 	}
 	var list []protoreflect.FieldDescriptor
 	for i := range d.Fields().Len() {
-		if fd := d.Fields().Get(i); !fd.IsMap() && leadsToEnum(fd, make(map[protoreflect.FullName]bool)) {
+		if fd := d.Fields().Get(i); leadsToEnum(fd, make(map[protoreflect.FullName]bool)) {
 			list = append(list, fd)
 		}
 	}

@@ -83,12 +83,15 @@ func (q *responseQueue) Next(ctx context.Context) (*graphdv1.ConnectResponse, er
 		return first, nil
 	}
 	all, size := []*graphdv1.ConnectResponse{first}, proto.Size(first)
-	for m := second; m != nil; m = q.pollResponse() {
-		if size += proto.Size(m); size > q.maxBytes || len(all) == q.maxLength {
+	for m := second; m != nil; {
+		if size += proto.Size(m); size > q.maxBytes {
 			q.held = m
 			break
 		}
-		all = append(all, m)
+		if all = append(all, m); len(all) == q.maxLength {
+			break
+		}
+		m = q.pollResponse()
 	}
 	if len(all) == 1 {
 		return first, nil

@@ -68,6 +68,7 @@ func TestWhatWaitsGoesInOneMessage(t *testing.T) {
 		session.HandleHeartbeat(n+2, nil)
 	}
 	require.Equal(t, numbers(2, 65), nextAcks(t, q))
+	require.Nil(t, q.held, "a message beyond the length stays with the session, which may withdraw it")
 	require.Equal(t, numbers(66, 101), nextAcks(t, q))
 }
 
