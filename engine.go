@@ -44,7 +44,7 @@ type Engine struct {
 	*client.Client
 
 	server *server.Server
-	conn   *grpc.ClientConn
+	conn   *grpc.ClientConn // in memory
 	drain  time.Duration
 
 	closing sync.Once
@@ -95,7 +95,7 @@ func (e *Engine) connect() (err error) {
 	e.conn, err = grpc.NewClient("passthrough:///memory",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))
 	if err == nil {
-		e.Client = client.New(e.conn)
+		e.Client = client.New(e.server.ConnectProcess(e.conn))
 	}
 	return err
 }

@@ -39,6 +39,12 @@ func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
 	return l.Dial(ctx)
 }
 
+// ConnectProcess returns the connection of the program that has the server in it. inMemory is one
+// of Dial. It is called once, before the server is drained.
+func (s *Server) ConnectProcess(inMemory transport.ClientConn) transport.ClientConn {
+	return s.grpc.ConnectProcess(inMemory)
+}
+
 // serveListener serves what the server listens on.
 func (s *Server) serveListener() error {
 	if l, ok := s.listener.(*transport.MemoryListener); ok {

@@ -191,7 +191,8 @@ type Server struct {
 	refusalMetrics reason.RefusalMetrics // nil = not counted
 
 	maxConnections int
-	local          *interceptor.LocalConn
+	interceptors   *interceptor.Interceptors
+	process        *interceptor.ProcessConn // nil = no program has the server in it
 	unread         *flow.UnreadTracker
 }
 
@@ -237,7 +238,7 @@ func NewServer(o Options) (*Server, error) {
 		maxConnections: o.MaxConnections, unread: unread, refusalMetrics: o.RefusalMetrics,
 	}
 	s.recordStoreRefusal(nil)
-	s.hub, s.local = o.Hub, d.NewLocalConn()
+	s.hub, s.interceptors = o.Hub, d
 	s.registerServices(o, d.WrapRegistrar(s.grpc))
 	incoming.RegisterMethods(s.grpc.GetServiceInfo())
 	d.RegisterMethods(s.grpc.GetServiceInfo())
@@ -328,7 +329,17 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 }
 
 // Local returns a connection for doors of this server that do not speak gRPC.
-func (s *Server) Local() *interceptor.LocalConn { return s.local }
+func (s *Server) Local() *interceptor.LocalConn { return s.interceptors.NewLocalConn() }
+
+// ClientConn is a connection of a client.
+type ClientConn = grpc.ClientConnInterface
+
+// ConnectProcess returns the connection of the program that has the server in it. inMemory is one to
+// the same server, which that program closes. It is called once, before Drain.
+func (s *Server) ConnectProcess(inMemory ClientConn) ClientConn {
+	s.process = s.interceptors.NewProcessConn(inMemory)
+	return s.process
+}
 
 // Serve accepts connections until the server is drained or stopped.
 func (s *Server) Serve(l net.Listener) error {
@@ -358,12 +369,14 @@ func (s *Server) Drain(ctx context.Context) error {
 	go contain.Func(func() {
 		defer close(done)
 		s.grpc.GracefulStop()
+		s.process.CloseCalls()
 	}, contain.LogPanic(s.log, "stopping panicked"))()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
 		s.grpc.Stop()
+		s.process.CutCalls()
 		<-done
 		return ctx.Err()
 	}
@@ -379,6 +392,7 @@ func (s *Server) Stop() {
 		s.hub.Close()
 	}
 	s.grpc.Stop()
+	s.process.CutCalls()
 }
 
 // drainWorkers lets the workers finish the tasks of the current supersteps, for as

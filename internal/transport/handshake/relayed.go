@@ -34,7 +34,7 @@ func TakeRelayed(c credentials.TransportCredentials) credentials.TransportCreden
 // ServerHandshake makes the handshake of a connection that comes from outside.
 func (c relayingCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if _, ok := findBelow[processConn](raw); ok {
-		return raw, ProcessInfo{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, nil
+		return raw, NewProcessInfo(), nil
 	}
 	relayed, ok := findBelow[relayedConn](raw)
 	if !ok {
@@ -53,9 +53,13 @@ type RelayedInfo struct {
 	credentials.TLSInfo
 }
 
-// ProcessInfo is the AuthInfo of a connection that this process has made to itself. Its caller is the
-// process.
+// ProcessInfo is the AuthInfo of calls that this process makes to itself. Their caller is the process.
 type ProcessInfo struct{ credentials.CommonAuthInfo }
+
+// NewProcessInfo returns the AuthInfo of what does not leave the process.
+func NewProcessInfo() ProcessInfo {
+	return ProcessInfo{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
+}
 
 // AuthType names the kind.
 func (ProcessInfo) AuthType() string { return "process" }

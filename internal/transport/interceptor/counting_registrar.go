@@ -77,7 +77,7 @@ func (i *Interceptors) WrapRegistrar(r grpc.ServiceRegistrar) grpc.ServiceRegist
 
 // RegisterService registers a service.
 func (r countingRegistrar) RegisterService(service *grpc.ServiceDesc, implementation any) {
-	r.interceptors.local.registerService(service, implementation)
+	r.interceptors.unaryMethods.addService(service, implementation)
 	known := *service
 	known.Methods = slices.Clone(service.Methods)
 	for i := range known.Methods {

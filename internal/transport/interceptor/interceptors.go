@@ -35,10 +35,11 @@ type Interceptors struct {
 	audit         *callAudit    // nil = not recorded
 	authorizer    Authorizer    // nil = every caller may make every call
 	quotas        Quotas        // nil = callers have no limits
-	local         *LocalConn    // nil = there are no local calls
+	unaryMethods  unaryMethods  // for calls without a connection
 
 	maxMessageBytes int // bytes
 	receiver        flow.MessageReceiver
+	codec           flow.Codec
 	enums           wire.EnumChecker
 }
 
@@ -50,6 +51,7 @@ func New(
 ) *Interceptors {
 	return &Interceptors{
 		errorMapper: mapper, unread: unread, authenticator: authenticator, maxMessageBytes: maxMessageBytes, log: log,
+		unaryMethods: unaryMethods{}, codec: flow.NewCodec(),
 	}
 }
 
@@ -78,20 +80,37 @@ func (i *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
 // without quotas none limits, without an authorizer none authorizes. One interceptor of
 // streams does all but the last four, because each would wrap the stream again.
 func (i *Interceptors) ServerOptions() []grpc.ServerOption {
-	unary := []grpc.UnaryServerInterceptor{i.interceptUnary, recovery.UnaryServerInterceptor()}
-	streams := []grpc.StreamServerInterceptor{i.interceptStream, recovery.StreamServerInterceptor()}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(i.unaryInterceptors()...), grpc.ChainStreamInterceptor(i.streamInterceptors()...),
+	}
+}
+
+func (i *Interceptors) unaryInterceptors() []grpc.UnaryServerInterceptor {
+	all := []grpc.UnaryServerInterceptor{i.interceptUnary, recovery.UnaryServerInterceptor()}
 	if i.authenticator != nil {
-		unary = append(unary, auth.UnaryServerInterceptor(i.authenticateCall))
-		streams = append(streams, auth.StreamServerInterceptor(i.authenticateCall))
+		all = append(all, auth.UnaryServerInterceptor(i.authenticateCall))
 	}
 	if i.quotas != nil {
-		unary = append(unary, ratelimit.UnaryServerInterceptor(rateLimiter{i.quotas}))
-		streams = append(streams, ratelimit.StreamServerInterceptor(rateLimiter{i.quotas}))
+		all = append(all, ratelimit.UnaryServerInterceptor(rateLimiter{i.quotas}))
 	}
 	if i.authorizer != nil {
-		unary, streams = append(unary, i.authorizeUnary), append(streams, i.authorizeStream)
+		all = append(all, i.authorizeUnary)
 	}
-	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(streams...)}
+	return all
+}
+
+func (i *Interceptors) streamInterceptors() []grpc.StreamServerInterceptor {
+	all := []grpc.StreamServerInterceptor{i.interceptStream, recovery.StreamServerInterceptor()}
+	if i.authenticator != nil {
+		all = append(all, auth.StreamServerInterceptor(i.authenticateCall))
+	}
+	if i.quotas != nil {
+		all = append(all, ratelimit.StreamServerInterceptor(rateLimiter{i.quotas}))
+	}
+	if i.authorizer != nil {
+		all = append(all, i.authorizeStream)
+	}
+	return all
 }
 
 func (i *Interceptors) interceptUnary(

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/graphd-dev/graphd/internal/identity"
 )
@@ -41,66 +40,27 @@ func localCallerOf(ctx context.Context) *LocalCaller {
 
 // LocalConn makes unary calls inside the server, for doors that do not speak gRPC. A call
 // passes the interceptors of every call: it is counted, logged, audited, limited and
-// authorized. Only who calls is known before. It is complete when all services are
-// registered, and safe for concurrent use from then on.
-type LocalConn struct {
-	interceptors *Interceptors
-	methods      map[string]localMethod
-}
+// authorized. Only who calls is known before. It is safe for concurrent use.
+type LocalConn struct{ interceptors *Interceptors }
 
-// localMethod is a method and the service that has it.
-type localMethod struct {
-	handler        func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error)
-	implementation any
-}
-
-// NewLocalConn makes a connection to the services that WrapRegistrar registers from now on.
-func (i *Interceptors) NewLocalConn() *LocalConn {
-	i.local = &LocalConn{interceptors: i, methods: map[string]localMethod{}}
-	return i.local
-}
-
-// registerService adds the unary methods of a service.
-func (c *LocalConn) registerService(service *grpc.ServiceDesc, implementation any) {
-	if c == nil {
-		return
-	}
-	for _, m := range service.Methods {
-		c.methods["/"+service.ServiceName+"/"+m.MethodName] = localMethod{m.Handler, implementation}
-	}
-}
+// NewLocalConn makes a connection to the services that WrapRegistrar registers.
+func (i *Interceptors) NewLocalConn() *LocalConn { return &LocalConn{i} }
 
 // Invoke makes a call for the caller of ctx. The error is a gRPC status, as clients get it.
 func (c *LocalConn) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
-	request, isRequest := args.(proto.Message)
-	into, isReply := reply.(proto.Message)
-	called, ok := c.methods[method]
 	caller := localCallerOf(ctx)
-	if !ok || !isRequest || !isReply || caller == nil {
+	if caller == nil {
 		return status.Errorf(codes.Internal, "no local call of %s", method)
 	}
-	encoded, err := proto.Marshal(request) // refuses texts that are not UTF-8, as gRPC does
-	if err != nil {
-		return status.Errorf(codes.InvalidArgument, "encoding the request: %v", err)
-	}
-	ctx = grpc.NewContextWithServerTransportStream(ctx, localStream{method})
-	ctx = peer.NewContext(ctx, &peer.Peer{Addr: caller.Remote})
-	ctx = metadata.NewIncomingContext(ctx, metadata.MD{})
-	decode := func(m any) error {
-		if decoded, ok := m.(proto.Message); ok {
-			return proto.Unmarshal(encoded, decoded)
-		}
-		return status.Errorf(codes.Internal, "%s takes no message", method)
-	}
-	answer, err := called.handler(called.implementation, ctx, decode, c.interceptors.interceptLocal)
+	call, err := c.interceptors.newDirectCall(method, &peer.Peer{Addr: caller.Remote}, metadata.MD{}, args)
 	if err != nil {
 		return err
 	}
-	if shown, ok := answer.(proto.Message); ok { // it is not encoded: no connection has bytes of it
-		proto.Merge(into, shown)
-		return nil
+	answer, err := call.serveCall(ctx, c.interceptors.interceptLocal)
+	if err != nil {
+		return err
 	}
-	return status.Errorf(codes.Internal, "%s has no answer", method)
+	return call.copyAnswer(reply, answer)
 }
 
 // NewStream refuses streams.
@@ -137,18 +97,3 @@ func (i *Interceptors) admitLocal(ctx context.Context, req any, info *grpc.Unary
 	}
 	return i.authorizeUnary(ctx, req, info, handler)
 }
-
-// localStream is what gRPC keeps of a call: its method. It sends no headers.
-type localStream struct{ method string }
-
-// Method returns the full name of the method.
-func (s localStream) Method() string { return s.method }
-
-// SetHeader does nothing.
-func (localStream) SetHeader(metadata.MD) error { return nil }
-
-// SendHeader does nothing.
-func (localStream) SendHeader(metadata.MD) error { return nil }
-
-// SetTrailer does nothing.
-func (localStream) SetTrailer(metadata.MD) error { return nil }
