@@ -179,7 +179,9 @@ type serverContext struct{ context.Context }
 func (serverContext) Value(any) any { return nil }
 
 // AfterFunc has a context that is made of this one end without a goroutine for it.
-func (c serverContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }
+func (c serverContext) AfterFunc(f func()) (stop func() bool) {
+	return context.AfterFunc(c.Context, contain.Func(f, func(*contain.PanicError) {})) // f is of package context
+}
 
 // processAddr is the address of the program that has the server in it.
 type processAddr struct{}
