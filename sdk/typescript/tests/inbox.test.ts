@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { BulkAnswerError, Client, Question } from "../src/client/index.js";
 import { type DevServer, dev, findProgram } from "../src/dev/index.js";
@@ -92,6 +93,8 @@ test("secret parts are shown, and the trail says to whom", async () => {
   const revealed = await ann?.inbox.reveal(question, { pointers: ["/card"], note: "to compare" });
   expect(revealed?.value).toEqual({ amount: 7, card: "card-4711" });
   expect(revealed?.entry).toMatchObject({ kind: "revealed", actor: "ann", note: "to compare" });
+  expect(inspect(revealed)).toContain("to compare");
+  expect(inspect({ revealed })).not.toContain("card-4711");
   await expect(ann?.inbox.reveal(question, { pointers: ["/amount"] })).rejects.toMatchObject({
     reason: "INVALID_FIELD",
   });
@@ -102,6 +105,9 @@ test("a link is for one question and one person", async () => {
   const link = await ann?.inbox.makeLink(question, { valid: 60_000, bound: true });
   expect(link?.url).toBe(`https://answer.example${link?.path}`);
   expect(link?.path).toMatch(/^\/a\//);
+  expect(inspect([link])).toContain("expiresAt");
+  expect(inspect([link])).not.toContain("/a/");
+  expect(JSON.parse(JSON.stringify(link))).toMatchObject({ url: link?.url });
   expect(link?.expiresAt?.getTime()).toBeLessThanOrEqual(Date.now() + 60_000);
   expect((await ann?.inbox.makeLink(question, { principal: "ben", groups: ["finance"] }))?.url).toContain(
     "/a/",

@@ -10,6 +10,7 @@ import { fromPayload, toPayload } from "../codec/index.js";
 import { InvalidArgumentError } from "../errors/index.js";
 import { wireName, wireThread } from "../names/index.js";
 import { type AnswerOutcome, answerQuestions, type BulkAnswerOptions } from "./bulk_answer.js";
+import { concealInLogs } from "./concealed.js";
 import { type QuestionChange, type WatchOptions, watchQuestions } from "./inbox_watch.js";
 import { listPages } from "./pages.js";
 import { type Question, readMilliseconds, readQuestion } from "./question.js";
@@ -42,7 +43,7 @@ export type AnswerCheck = {
   undo: number;
 };
 
-/** A question with its secret parts. */
+/** A question with its secret parts, which Node.js does not show in logs. */
 export type Revealed = {
   value: unknown;
   /** The default answer; left out without one. */
@@ -53,7 +54,7 @@ export type Revealed = {
   entry: TrailEntry | undefined;
 };
 
-/** A link. A holder of it can answer as its person: send it to that person only. */
+/** A link, which Node.js does not show in logs. A holder of it can answer as its person: send it to that person only. */
 export type Link = {
   url: string;
   /** The path of the URL, for a server that is reached by another name. */
@@ -203,12 +204,16 @@ export class Inbox {
   ): Promise<Revealed> {
     const request = { ...nameOf(question), pointers, note };
     const found = await callOnce(this.caller, calls.revealInterrupt, request);
-    return {
-      value: fromPayload(found.value),
-      default: fromPayload(found.defaultResponse),
-      response: fromPayload(found.response),
-      entry: found.entry && readTrailEntry(found.entry),
-    };
+    const entry = found.entry && readTrailEntry(found.entry);
+    return concealInLogs(
+      {
+        value: fromPayload(found.value),
+        default: fromPayload(found.defaultResponse),
+        response: fromPayload(found.response),
+        entry,
+      },
+      { entry },
+    );
   }
 
   /** Makes a link by which one person answers an open question in a browser, without other credentials. */
@@ -216,7 +221,8 @@ export class Inbox {
     const time = valid === undefined ? {} : { valid: durationFromMs(valid) };
     const request = { ...nameOf(question), ...options, ...time };
     const { url, path, expireTime } = await callRepeatedly(this.caller, calls.makeLink, request);
-    return { url, path, expiresAt: readTime(expireTime) };
+    const expiresAt = readTime(expireTime);
+    return concealInLogs({ url, path, expiresAt }, { expiresAt });
   }
 
   /** Takes the caller's answer back before it takes effect, or the caller's vote. */
