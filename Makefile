@@ -268,6 +268,18 @@ bench-remote: $(VENV)/ok $(TS_BUILD) build ## Measure chains of nodes in Python,
 	go run -C bench ./remote -graphd='$(CURDIR)/bin/graphd' -python='$(VENV)/bin/python' \
 		-langgraph-python='$(LANGGRAPH_PYTHON)' -scripts=remote -typescript='$(CURDIR)/$(TS_BUILD)'
 
+# LangGraph Server as its developers run it, of bench/langgraph/requirements.txt, and its client.
+LANGGRAPH_API := $(abspath .cache)/langgraph-api
+
+.PHONY: bench-langgraph
+bench-langgraph: $(LANGGRAPH_API)/ok build ## Measure LangGraph's SDK on graphd beside `langgraph dev` and graphd's SDK (see bench/langgraph; BENCHFLAGS="--rounds 3")
+	'$(LANGGRAPH_API)/bin/python' bench/langgraph/measure.py --graphd bin/graphd $(BENCHFLAGS)
+
+$(LANGGRAPH_API)/ok: bench/langgraph/requirements.txt sdk/python/pyproject.toml
+	$(PYTHON) -m venv --clear '$(@D)'
+	'$(@D)/bin/pip' install -q --disable-pip-version-check -r bench/langgraph/requirements.txt -e sdk/python
+	@touch '$@'
+
 .PHONY: lint
 lint: go-lint mod-lint python-lint page-lint ts-lint $(BUF) ## Check the Go code, the go.mod files, the Python code, the page, the TypeScript SDK and the protos
 	$(BUF) format --diff --exit-code proto
