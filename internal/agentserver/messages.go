@@ -151,18 +151,23 @@ func joinPieces(key string, before, after json.RawMessage) json.RawMessage {
 
 // showMessage shows a piece of a message, or a message, that a node emits.
 func (t *translator) showMessage(event *graphdv1.Event, delta *graphdv1.MessageDelta) {
-	value := payloadText(delta.GetValue())
+	value, extra := unwrapMessage(payloadText(delta.GetValue()))
+	if head, ok := readMessage(value); ok {
+		t.messages.markShown(head.ID)
+	}
+	t.addMessage(event, value, extra)
+}
+
+// unwrapMessage returns a message, and the metadata that an SDK has sent with it.
+func unwrapMessage(value json.RawMessage) (json.RawMessage, metadata) {
 	var wrapped struct {
 		Message  json.RawMessage `json:"message"`
 		Metadata metadata        `json:"metadata"`
 	}
 	if isObject(value) && json.Unmarshal(value, &wrapped) == nil && wrapped.Message != nil && wrapped.Metadata != nil {
-		value = wrapped.Message
+		return wrapped.Message, wrapped.Metadata
 	}
-	if head, ok := readMessage(value); ok {
-		t.messages.markShown(head.ID)
-	}
-	t.addMessage(event, value, wrapped.Metadata)
+	return value, nil
 }
 
 // addMessage shows a message or a piece in the modes of messages.

@@ -55,6 +55,9 @@ func listRoutes() []route {
 		{"GET /threads/{thread}/runs/{run}/stream", joinStream},
 		{"POST /threads/{thread}/runs/{run}/cancel", cancelRun},
 
+		{"POST /threads/{thread}/commands", runCommandOnThread},
+		{"POST /threads/{thread}/stream/events", streamEvents},
+
 		{"POST /runs", createRun},
 		{"POST /runs/stream", streamRun},
 		{"POST /runs/wait", waitForRun},

@@ -155,10 +155,7 @@ func (p *plan) planAnswer(c *call, graph string) error {
 	if err := p.planResume(c, waiting); err != nil {
 		return err
 	}
-	etags := map[string]string{}
-	for _, q := range listQuestions(waiting.GetInterrupts()) {
-		etags[q.GetInterruptId()] = q.GetEtag()
-	}
+	etags := openEtags(waiting)
 	given := p.request.Command.Resume
 	byID := map[string]json.RawMessage{}
 	if isObject(given) && json.Unmarshal(given, &byID) == nil && areQuestionIDs(byID) {
@@ -169,6 +166,15 @@ func (p *plan) planAnswer(c *call, graph string) error {
 	}
 	p.resume.Single, err = newSingleResponse(given, etags)
 	return err
+}
+
+// openEtags returns the etags of the questions of a thread that are open, by their ids.
+func openEtags(of *graphdv1.Thread) map[string]string {
+	etags := map[string]string{}
+	for _, q := range listQuestions(of.GetInterrupts()) {
+		etags[q.GetInterruptId()] = q.GetEtag()
+	}
+	return etags
 }
 
 // newSingleResponse returns an answer that names no question. It fits only the one question that was
