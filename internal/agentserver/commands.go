@@ -137,7 +137,7 @@ func (c *call) startByCommand(thread string, params json.RawMessage) (any, *comm
 	if err != nil {
 		return nil, nil, err
 	}
-	before, err := c.newestEvent(of)
+	before, err := c.findNewestRun(of)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,11 +145,11 @@ func (c *call) startByCommand(thread string, params json.RawMessage) (any, *comm
 	if err := p.planRun(c, graph); err != nil {
 		return nil, nil, refuseAssistant(err)
 	}
-	return c.beginByCommand(p, before)
+	return c.beginByCommand(p, before.GetAppliedThrough())
 }
 
-// newestEvent returns the place of the newest event of a thread that a run has told, nil without one.
-func (c *call) newestEvent(of *graphdv1.Thread) (*graphdv1.Cursor, error) {
+// findNewestRun returns the newest run of a thread, nil without one.
+func (c *call) findNewestRun(of *graphdv1.Thread) (*graphdv1.Run, error) {
 	if of.GetRunId() == "" {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -157,7 +157,7 @@ func (c *call) newestEvent(of *graphdv1.Thread) (*graphdv1.Cursor, error) {
 	if reasonOf(err) == "RUN_NOT_FOUND" {
 		return nil, nil //nolint:nilnil // it was dropped meanwhile
 	}
-	return run.GetAppliedThrough(), err
+	return run, err
 }
 
 // beginByCommand begins what is planned. before is the newest event of the thread from before.
@@ -273,12 +273,12 @@ func (c *call) showTree(thread string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of.GetRunId() == "" {
-		return nil, newError(http.StatusNotFound, "RUN_NOT_FOUND", "the thread has no run")
-	}
-	run, err := c.graphs.GetRun(c.ctx, &graphdv1.GetRunRequest{ThreadId: thread, RunId: of.GetRunId()})
+	run, err := c.findNewestRun(of)
 	if err != nil {
 		return nil, err
+	}
+	if run == nil {
+		return nil, newError(http.StatusNotFound, "RUN_NOT_FOUND", "the thread has no run")
 	}
 	return map[string]any{"tree": agentTree{[]string{}, agentStatus(run.GetState()), run.GetGraph()}}, nil
 }

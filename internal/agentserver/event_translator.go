@@ -31,6 +31,10 @@ type eventTranslator struct {
 	triggers map[string][]string // by task
 	messages *messageBlocks
 	held     int // bytes of messages that are counted
+
+	// stoppedAt is the last event of a run that waits for a person. Clients that come to it don't see
+	// that it has run: they would take back its questions, which they have of the state.
+	stoppedAt uint64
 }
 
 func newEventTranslator(c *call, request *eventRequest, graph string) *eventTranslator {
@@ -51,7 +55,7 @@ func (t *eventTranslator) translate(event *graphdv1.Event) ([]eventOf, error) {
 			t.graph = of.GetGraph()
 		}
 	case *graphdv1.Event_RunState:
-		t.showRunState(kind.RunState)
+		t.showRunState(event, kind.RunState)
 	case *graphdv1.Event_Values:
 		if kind.Values.GetCheckpoint() != nil {
 			t.add("values", event, payloadText(kind.Values.GetValues()))
@@ -66,8 +70,6 @@ func (t *eventTranslator) translate(event *graphdv1.Event) ([]eventOf, error) {
 		t.showMessage(event, kind.Message)
 	case *graphdv1.Event_Custom:
 		t.showCustom(event, kind.Custom)
-	case *graphdv1.Event_Checkpoint:
-		t.showCheckpoint(event, kind.Checkpoint)
 	}
 	for t.err == nil && t.held < t.messages.size { // what is kept counts as what clients have not read
 		if t.err = t.call.holdGathered(heldStep); t.err == nil {
@@ -104,7 +106,7 @@ type lifecycle struct {
 }
 
 // showRunState shows that the graph runs, or has stopped, with the subgraphs that have not ended.
-func (t *eventTranslator) showRunState(change *graphdv1.RunStateChanged) {
+func (t *eventTranslator) showRunState(event *graphdv1.Event, change *graphdv1.RunStateChanged) {
 	state := change.GetState()
 	status := agentStatus(state)
 	if status == "running" && state != graphdv1.RunState_RUN_STATE_RUNNING {
@@ -116,6 +118,9 @@ func (t *eventTranslator) showRunState(change *graphdv1.RunStateChanged) {
 		}
 	}
 	t.addAt("lifecycle", "lifecycle", []string{}, "", lifecycle{Event: status, Graph: t.graph, Error: change.GetFailure().GetMessage()})
+	if status == "running" && event.GetCursor().GetSequence() <= t.stoppedAt {
+		t.list[len(t.list)-1].isWanted = false
+	}
 }
 
 func sortedKeys(of map[string][]string) []string {
@@ -222,20 +227,6 @@ func (t *eventTranslator) showCustom(event *graphdv1.Event, custom *graphdv1.Cus
 		channel = customPrefix + name
 	}
 	t.addAt(channel, "custom", listNamespace(event.GetNamespace()), event.GetNode(), customData{name, payloadText(custom.GetValue())})
-}
-
-// savedCheckpoint is a checkpoint, without its values.
-type savedCheckpoint struct {
-	ID     string `json:"id"`
-	Parent string `json:"parent_id,omitempty"`
-	Step   int32  `json:"step"`
-	Source string `json:"source"`
-}
-
-func (t *eventTranslator) showCheckpoint(event *graphdv1.Event, saved *graphdv1.CheckpointSaved) {
-	t.add("checkpoints", event, savedCheckpoint{
-		saved.GetCheckpoint().GetCheckpointId(), saved.GetParent().GetCheckpointId(), event.GetStep(), sourceName(saved.GetSource()),
-	})
 }
 
 // removeLineBreaks returns JSON in one line. Text of a state may have line breaks between its parts.

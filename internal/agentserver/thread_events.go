@@ -28,7 +28,9 @@ const (
 	mostNamespaces = 100
 )
 
-// eventChannels lists the channels of protocol v2, besides custom:NAME.
+// eventChannels lists the channels of protocol v2, besides custom:NAME. Nothing comes of tools, which
+// graphd does not know, and of checkpoints: @langchain/react 1.1 compares the numbers of their steps,
+// and shows a branch from an older checkpoint as something old. LangGraph Server sends none either.
 func eventChannels() []string {
 	return []string{"values", "updates", "messages", "tools", "lifecycle", "input", "checkpoints", "tasks", "custom"}
 }
@@ -94,8 +96,6 @@ func (r *eventRequest) newFilter() *graphdv1.EventFilter {
 			needed[graphdv1.Channel_CHANNEL_CUSTOM] = true
 		case "tasks", "lifecycle":
 			needed[graphdv1.Channel_CHANNEL_TASKS] = true
-		case "checkpoints":
-			needed[graphdv1.Channel_CHANNEL_CHECKPOINTS] = true
 		}
 	}
 	filter := &graphdv1.EventFilter{}
@@ -185,29 +185,23 @@ func (s *eventStream) awaitThread() (*graphdv1.Thread, error) {
 			if of != nil {
 				return of, nil
 			}
-			pause = min(2*pause, latestLook)
+			pause = min(pause+pause/8, latestLook) // one that has just opened sees its thread soon
 			look.Reset(pause)
 		}
 	}
 }
 
-// follow shows the newest run from its beginning, or what comes after since, and then all that comes.
+// follow shows the newest run from where it was last gone on with, or what comes after since, and then
+// all that comes.
 func (s *eventStream) follow(of *graphdv1.Thread) error {
-	request := &graphdv1.WatchRequest{ThreadId: s.thread, Filter: s.request.newFilter(), Follow: true, RecentEphemeral: true}
-	newest, err := s.call.newestEvent(of)
+	newest, err := s.call.findNewestRun(of)
 	if err != nil {
 		return errBrokenOff
 	}
-	if s.request.Since != nil {
-		s.out.skip = eventOfNumber(newest.GetLogId(), *s.request.Since)
-	}
-	switch after := min(s.out.skip.sequence, newest.GetSequence()); {
-	case after > 1: // an event may be shown in part
-		request.Start = &graphdv1.WatchRequest_After{After: &graphdv1.Cursor{LogId: newest.GetLogId(), Sequence: after - 1}}
-	case s.request.Since == nil && of.GetRunId() != "":
-		request.RunId = of.GetRunId()
-	default:
-		request.Start = &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}
+	request := &graphdv1.WatchRequest{ThreadId: s.thread, Filter: s.request.newFilter(), Follow: true, RecentEphemeral: true}
+	s.begin(request, newest)
+	if newest.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED {
+		s.shown.stoppedAt = newest.GetAppliedThrough().GetSequence()
 	}
 	for {
 		end, err := s.relay(request)
@@ -221,6 +215,25 @@ func (s *eventStream) follow(of *graphdv1.Thread) error {
 		default:
 			return nil
 		}
+	}
+}
+
+// begin sets where a stream begins.
+func (s *eventStream) begin(request *graphdv1.WatchRequest, newest *graphdv1.Run) {
+	head := newest.GetAppliedThrough()
+	after := &graphdv1.Cursor{LogId: head.GetLogId()}
+	if s.request.Since != nil {
+		s.out.skip = eventOfNumber(head.GetLogId(), *s.request.Since)
+		after.Sequence = max(min(s.out.skip.sequence, head.GetSequence()), 1) - 1 // an event may have been shown in part
+	} else if newest != nil {
+		legs := readLegs(newest)
+		after.Sequence = legs[len(legs)-1].After
+		request.RunId = newest.GetRunId() // from its beginning
+	}
+	if after.GetSequence() > 0 {
+		request.RunId, request.Start = "", &graphdv1.WatchRequest_After{After: after}
+	} else if request.GetRunId() == "" {
+		request.Start = &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}
 	}
 }
 
