@@ -112,8 +112,8 @@ type startParams struct {
 }
 
 // startByCommand starts a run with an input, on a thread that it makes if there is none. Without an
-// input the run goes on with what the thread has left to do. An input is no answer: what the thread has
-// asked is dropped.
+// input the run goes on with what the thread has left to do. An input is no answer: what the thread
+// has asked is dropped.
 func (c *call) startByCommand(thread string, params json.RawMessage) (any, *commandMeta, error) {
 	var given startParams
 	if err := decodeParams(params, &given); err != nil {

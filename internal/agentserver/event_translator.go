@@ -28,7 +28,6 @@ type eventTranslator struct {
 	list     []eventOf // of the event that is translated
 	err      error
 	begun    map[string][]string // subgraphs that have begun and not ended, by their names
-	triggers map[string][]string // by task
 	messages *messageBlocks
 	held     int // bytes of messages that are counted
 
@@ -39,7 +38,7 @@ type eventTranslator struct {
 
 func newEventTranslator(c *call, request *eventRequest, graph string) *eventTranslator {
 	return &eventTranslator{
-		call: c, request: request, graph: graph, begun: map[string][]string{}, triggers: map[string][]string{}, messages: newMessageBlocks(),
+		call: c, request: request, graph: graph, begun: map[string][]string{}, messages: newMessageBlocks(),
 	}
 }
 

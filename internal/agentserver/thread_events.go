@@ -208,7 +208,7 @@ func (s *eventStream) follow(of *graphdv1.Thread) error {
 		if err != nil || end == nil {
 			return err
 		}
-		switch end.GetCause() { //nolint:exhaustive // the others end the stream
+		switch end.GetCause() {
 		case graphdv1.EndOfStream_CAUSE_RUN_STOPPED, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER:
 			request.RunId = ""
 			request.Start = &graphdv1.WatchRequest_After{After: end.GetResumeAt()}
@@ -326,7 +326,7 @@ func sequenceNumber(id eventID) uint64 {
 
 // eventOfNumber is the reverse of sequenceNumber.
 func eventOfNumber(log string, number uint64) eventID {
-	return eventID{log: log, sequence: number / (mostEventsOfOne + 1), number: int(number % (mostEventsOfOne + 1))} //nolint:gosec // it is small
+	return eventID{log: log, sequence: number / (mostEventsOfOne + 1), number: int(number % (mostEventsOfOne + 1))}
 }
 
 // writeNumbered writes an event of protocol v2, unless the client has it.
