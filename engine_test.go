@@ -3,8 +3,10 @@ package graphd_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +56,25 @@ func TestAnEngineAsksAndGoesOnInAnotherOne(t *testing.T) {
 	_, err = e.Resume(ctx, "t1", client.Answer{Question: o.Run.GetRunId(), Value: "no"})
 	require.ErrorIs(t, err, client.InterruptNotFound)
 	require.NoError(t, e.Close(context.WithoutCancel(ctx)))
+}
+
+// An error handler is told which attempt has failed: the last one.
+func TestErrorHandlersKnowTheAttempt(t *testing.T) {
+	ctx := t.Context()
+	broken := errors.New("broken")
+	handled := graph.New("handled").Channel("attempt").
+		Node("try", func(context.Context, graph.State) (any, error) { return nil, broken },
+			graph.Retries(graph.Retry{MaxAttempts: 3, InitialInterval: time.Millisecond}), graph.OnError("handle")).
+		Node("handle", func(ctx context.Context, _ graph.State) (any, error) {
+			return map[string]any{"attempt": graph.Failed(ctx).Attempt}, nil
+		}).
+		Chain(graph.Start, "try", graph.End)
+	e, err := graphd.Open(ctx, graphd.Memory(), handled)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close(context.WithoutCancel(ctx))) }()
+	o, err := e.Invoke(ctx, client.Run{Graph: "handled", Thread: "t1", Input: map[string]any{}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"attempt":3}`, o.Run.GetOutput().GetJson())
 }
 
 func TestReducersAndRoutesInGo(t *testing.T) {

@@ -27,8 +27,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// connectProcess returns the connection of the program that has the server of c in it.
-func connectProcess(c testClient) grpc.ClientConnInterface { return c.server.ConnectProcess(c.conn) }
+// connectProcess returns the connection of the program that has the server of c in it, once that
+// serves.
+func connectProcess(t *testing.T, c testClient) grpc.ClientConnInterface {
+	t.Helper()
+	_, err := c.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+	require.NoError(t, err)
+	return c.server.ConnectProcess(c.conn)
+}
 
 // A call inside the process has the answer, or the error with all its details, of the same call over
 // a connection: each method with an empty request, and some with one that is answered or refused.
@@ -36,7 +42,7 @@ func TestProcessConnGivesWhatGRPCGives(t *testing.T) {
 	e := newFakeEngine()
 	e.interrupts = []checkpoint.Interrupt{{ID: "i1", Thread: "t1", Run: "run-1", Graph: "g", State: checkpoint.InterruptOpen, Value: `"ok?"`}}
 	c := startServer(t, e)
-	direct := connectProcess(c)
+	direct := connectProcess(t, c)
 	requests := []struct {
 		method  string
 		request proto.Message
@@ -126,7 +132,7 @@ func TestProcessConnCopiesMessages(t *testing.T) {
 	e := newFakeEngine()
 	e.interrupts = []checkpoint.Interrupt{{ID: "i1", Thread: "t1", Run: "run-1", Graph: "g", State: checkpoint.InterruptOpen, Value: `"ok?"`}}
 	c := startServer(t, e)
-	direct := graphdv1.NewInterruptServiceClient(connectProcess(c))
+	direct := graphdv1.NewInterruptServiceClient(connectProcess(t, c))
 	request := &graphdv1.GetInterruptRequest{ThreadId: "t1", InterruptId: "i1"}
 	for range 2 {
 		got, err := direct.GetInterrupt(t.Context(), request)
@@ -141,7 +147,7 @@ func TestProcessConnCopiesMessages(t *testing.T) {
 // context has for itself.
 func TestProcessConnPassesMetadataAlone(t *testing.T) {
 	c := startServer(t, newFakeEngine())
-	direct := graphdv1.NewRegistryServiceClient(connectProcess(c))
+	direct := graphdv1.NewRegistryServiceClient(connectProcess(t, c))
 	type ownKey struct{}
 	ctx := context.WithValue(t.Context(), ownKey{}, "own")
 	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("x-request-id", "of-another-call", "graphd-tenant", "globex"))
@@ -161,7 +167,7 @@ func TestProcessConnPassesMetadataAlone(t *testing.T) {
 // A client does not wait for a handler when its context has ended, and the handler's context ends too.
 func TestProcessConnEndsWithTheContextOfTheClient(t *testing.T) {
 	c := startServer(t, newFakeEngine())
-	direct := graphdv1.NewGraphServiceClient(connectProcess(c))
+	direct := graphdv1.NewGraphServiceClient(connectProcess(t, c))
 	_, err := direct.WaitRun(canceledContext(t), &graphdv1.WaitRunRequest{ThreadId: "t1", RunId: "run-1"})
 	require.Equal(t, codes.Canceled, status.Code(err))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -182,7 +188,7 @@ func canceledContext(t *testing.T) context.Context {
 func TestProcessConnRefusesBrokenTexts(t *testing.T) {
 	e := newFakeEngine()
 	c := startServer(t, e)
-	for _, conn := range []grpc.ClientConnInterface{c.conn, connectProcess(c)} {
+	for _, conn := range []grpc.ClientConnInterface{c.conn, connectProcess(t, c)} {
 		_, err := graphdv1.NewInterruptServiceClient(conn).GetInterrupt(t.Context(), &graphdv1.GetInterruptRequest{ThreadId: "\xff", InterruptId: "i1"})
 		require.ErrorContains(t, err, "invalid UTF-8")
 	}
@@ -194,7 +200,7 @@ func TestProcessConnContainsPanics(t *testing.T) {
 	e := newFakeEngine()
 	e.panics = true
 	c := startServer(t, e)
-	direct := graphdv1.NewInterruptServiceClient(connectProcess(c))
+	direct := graphdv1.NewInterruptServiceClient(connectProcess(t, c))
 	_, err := direct.ListInterrupts(t.Context(), &graphdv1.ListInterruptsRequest{})
 	require.Equal(t, codes.Internal, status.Code(err))
 	require.NotContains(t, err.Error(), "broken")
@@ -204,7 +210,7 @@ func TestProcessConnContainsPanics(t *testing.T) {
 func TestProcessConnUsesTheConnectionForStreams(t *testing.T) {
 	e := newFakeEngine()
 	c := startServer(t, e)
-	conn := connectProcess(c)
+	conn := connectProcess(t, c)
 	e.appendEvents(checkpoint.Event{Kind: checkpoint.EventUpdate, Node: "a", Value: payload.JSON("{}")})
 	events, err := graphdv1.NewGraphServiceClient(conn).Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1"})
 	require.NoError(t, err)
@@ -224,7 +230,7 @@ func startStuckCall(t *testing.T) (c testClient, conn grpc.ClientConnInterface, 
 	t.Helper()
 	registry := stuckRegistry{&fakeRegistry{entries: []runtime.GraphEntry{{Graph: &graph.Graph{Name: "g"}}}}, make(chan struct{}), make(chan struct{})}
 	c = startServer(t, newFakeEngine(), func(o *transport.Options) { o.Registry = registry })
-	conn = connectProcess(c)
+	conn = connectProcess(t, c)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := graphdv1.NewRegistryServiceClient(conn).GetGraph(t.Context(), &graphdv1.GetGraphRequest{Graph: "g"})

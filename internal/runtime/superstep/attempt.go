@@ -14,13 +14,11 @@ import (
 type attempt struct {
 	*frame
 	outcome
-
-	number int // 1 = the first
 }
 
-// newAttempt begins an attempt of a task.
+// newAttempt begins an attempt of a task, 1 = the first.
 func (fr *frame) newAttempt(t *pregel.Task, n int) attempt {
-	return attempt{frame: fr, outcome: outcome{task: t}, number: n}
+	return attempt{frame: fr, outcome: outcome{task: t, attempt: n}}
 }
 
 // failAttempt settles a failed attempt.

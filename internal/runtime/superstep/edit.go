@@ -55,7 +55,7 @@ func (e *Edit) HasProgress() bool { return len(e.frame.pending.tasks) > 0 }
 // is refused.
 func (e *Edit) InterpretResult(ctx context.Context, t *pregel.Task, r pregel.Result) ([]checkpoint.Write, *checkpoint.Failure) {
 	at := e.frame.newAttempt(t, 1)
-	at.result, at.attempt = r, 1
+	at.result = r
 	at.interpretResult(ctx)
 	return at.writes, at.failure
 }

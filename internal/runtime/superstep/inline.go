@@ -132,7 +132,6 @@ func (is inlineStep) runTasks(ctx context.Context, began time.Time) bool {
 			return false
 		}
 		at := fr.newAttempt(t, 1)
-		at.attempt = 1
 		started := fr.env.Now()
 		at.performContained(ctx)
 		o := &is.unstored[i]

@@ -93,7 +93,7 @@ func (w *outcomes) firstFailure() *checkpoint.Failure {
 
 func (o *outcome) setFailure(f *pregel.Failure) {
 	stored := f.Failure
-	stored.Node = o.task.Node.Name
+	stored.Node, stored.Attempt = o.task.Node.Name, o.attempt
 	o.result.Failure, o.failure = f, &stored
 	o.writes, o.openInterrupts, o.interrupts, o.superseded, o.openReplacements, o.accepted = nil, nil, nil, nil, nil, nil
 }

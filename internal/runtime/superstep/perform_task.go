@@ -18,7 +18,6 @@ func (fr *frame) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 	for n := 1; ; n++ {
 		at := fr.newAttempt(t, n)
 		at.attemptTask(ctx)
-		at.attempt = n
 		if at.failure == nil || at.isAborted {
 			return at.outcome
 		}
@@ -70,7 +69,7 @@ func (fr *frame) panickedOutcome(t *pregel.Task, p *contain.PanicError) outcome 
 func (at *attempt) failPanicked(p *contain.PanicError) {
 	at.thread.Log.Error("the engine panicked; a task fails", append(p.Fields(),
 		zap.String("node", at.task.Node.Name), zap.String("task", at.task.ID))...)
-	at.outcome = outcome{task: at.task}
+	at.outcome = outcome{task: at.task, attempt: at.attempt}
 	at.setFailure(&pregel.Failure{Failure: *InternalFailure(), Permanent: true})
 }
 
@@ -104,14 +103,14 @@ func (at *attempt) callTask(ctx context.Context) pregel.Result {
 	case graph.KindGraph:
 		return at.callSubgraph(ctx)
 	default:
-		return at.callNode(ctx, at.number, graph.Branch{}, at.state)
+		return at.callNode(ctx, at.attempt, graph.Branch{}, at.state)
 	}
 }
 
 // callSubgraph makes one attempt of a subgraph under the timeouts of its node.
 func (at *attempt) callSubgraph(ctx context.Context) pregel.Result {
 	t := at.task
-	fx := &effects{frame: at.frame, task: t, attempt: at.number}
+	fx := &effects{frame: at.frame, task: t, attempt: at.attempt}
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)
 	defer cancel()
@@ -127,7 +126,7 @@ func (at *attempt) callSubgraph(ctx context.Context) pregel.Result {
 // good.
 func (at *attempt) restoreResult() bool {
 	record, ok := at.pending.tasks[at.task.ID]
-	if !ok || record.State != checkpoint.TaskReturned || at.number > 1 {
+	if !ok || record.State != checkpoint.TaskReturned || at.attempt > 1 {
 		return false
 	}
 	at.result = pregel.Result{Update: record.Update, Writes: record.Writes, Goto: record.Goto}
