@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -219,6 +220,14 @@ func Schema(schema any) AskOption {
 	}
 }
 
+// ofType has answers fit a type.
+func ofType(t reflect.Type) AskOption {
+	return func(q *Question) error {
+		q.Schema = answerSchema(t)
+		return nil
+	}
+}
+
 // ExpiresAfter ends the wait for an answer. After [FailNode] the function gets
 // an [*ExpiredError].
 func ExpiresAfter(ttl time.Duration, action ExpiryAction) AskOption {
@@ -284,11 +293,13 @@ func askQuestion(ctx context.Context, payload any, options []AskOption) (answer 
 	return answer, len(q.Secret) > 0, err
 }
 
-// Ask is Interrupt with the answer decoded into a T. The answer null leaves
-// the zero T.
+// Ask is Interrupt with the answer decoded into a T. Without a [Schema] of its own
+// the question has that of T if it is a boolean, a number, a string, a struct or a
+// map: another answer, and null, is refused where it is given. Of another T the
+// answer null leaves the zero T.
 func Ask[T any](ctx context.Context, payload any, options ...AskOption) (T, error) {
 	var answer T
-	text, hasSecrets, err := askQuestion(ctx, payload, options)
+	text, hasSecrets, err := askQuestion(ctx, payload, append([]AskOption{ofType(reflect.TypeFor[T]())}, options...))
 	if err != nil {
 		return answer, err
 	}

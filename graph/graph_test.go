@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -82,7 +83,9 @@ func TestAFunctionCanBeTestedAlone(t *testing.T) {
 	require.Equal(t, graph.Command{
 		Update: map[string]any{"payment": "p-1"}, Goto: []graph.Target{{Node: "pay"}},
 	}, result)
-	require.Equal(t, []graph.Question{{Reason: "approval", Value: json.RawMessage(`{"amount":9007199254740993.50}`)}}, d.asked)
+	require.Equal(t, []graph.Question{{
+		Reason: "approval", Value: json.RawMessage(`{"amount":9007199254740993.50}`), Schema: json.RawMessage(`{"type":"boolean"}`),
+	}}, d.asked)
 	require.Equal(t, []graph.Event{{Name: "decided", Value: json.RawMessage("true")}}, d.events)
 
 	_, err = refund(graph.WithTask(t.Context(), nil, &fakeTask{}), graph.NewState(jsonValues(`{"amount":1}`)))
@@ -91,6 +94,31 @@ func TestAFunctionCanBeTestedAlone(t *testing.T) {
 	require.EqualError(t, waiting, "waiting for the answer to question 1")
 	_, err = refund(ctx, graph.State{})
 	require.EqualError(t, err, `state key "amount" is not set or not read by the node; nothing is set`)
+}
+
+// askedSchema returns the schema of a question for an answer of a type.
+func askedSchema[T any](t *testing.T, options ...graph.AskOption) string {
+	t.Helper()
+	d := &fakeTask{answer: json.RawMessage("null")}
+	_, err := graph.Ask[T](graph.WithTask(t.Context(), nil, d), "?", options...)
+	require.NoError(t, err)
+	return string(d.asked[0].Schema)
+}
+
+func TestAnswersHaveTheSchemaOfTheirType(t *testing.T) {
+	require.JSONEq(t, `{"type":"boolean"}`, askedSchema[bool](t))
+	require.JSONEq(t, `{"type":"integer"}`, askedSchema[int64](t))
+	require.JSONEq(t, `{"type":"integer","minimum":0}`, askedSchema[uint8](t))
+	require.JSONEq(t, `{"type":"number"}`, askedSchema[float64](t))
+	require.JSONEq(t, `{"type":"string"}`, askedSchema[string](t))
+	require.JSONEq(t, `{"type":"object"}`, askedSchema[struct{ N int }](t))
+	require.JSONEq(t, `{"type":"object"}`, askedSchema[map[string]int](t))
+	require.Empty(t, askedSchema[any](t))
+	require.Empty(t, askedSchema[[]int](t))
+	require.Empty(t, askedSchema[*bool](t))
+	require.Empty(t, askedSchema[time.Time](t), "its JSON is its own")
+	require.Empty(t, askedSchema[json.RawMessage](t))
+	require.JSONEq(t, `{"enum":["yes","no"]}`, askedSchema[string](t, graph.Schema(json.RawMessage(`{"enum":["yes","no"]}`))))
 }
 
 func ExampleTyped() {

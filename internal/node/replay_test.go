@@ -69,9 +69,13 @@ func TestAnswersAreDecoded(t *testing.T) {
 		d, err := api.Ask[decision](ctx, "?")
 		return map[string]any{"a": d.Decision}, err
 	}
-	requireText(t, `{"a":"yes"}`, runFunction(t, f, withAnswers(answerTo(`"?"`, pregel.Answer{Value: `{"decision":"yes"}`}))).Update)
-	requireText(t, `{"a":""}`, runFunction(t, f, withAnswers(answerTo(`"?"`, pregel.Answer{Value: `null`}))).Update)
-	r := runFunction(t, f, withAnswers(answerTo(`"?"`, pregel.Answer{Value: `17`})))
+	shown := (&pregel.Ask{Value: `"?"`, Schema: `{"type":"object"}`}).ShownDigest()
+	answer := func(value payload.JSON) func(*runtime.Task) {
+		return withAnswers(pregel.Answer{Value: value, ShownDigest: shown})
+	}
+	requireText(t, `{"a":"yes"}`, runFunction(t, f, answer(`{"decision":"yes"}`)).Update)
+	requireText(t, `{"a":""}`, runFunction(t, f, answer(`null`)).Update)
+	r := runFunction(t, f, answer(`17`))
 	require.Equal(t, "AnswerMismatch", r.Failure.Type)
 	require.True(t, r.Failure.Permanent)
 }

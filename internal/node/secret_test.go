@@ -70,7 +70,7 @@ func TestSecretsOfAFunctionThatAreNone(t *testing.T) {
 // An answer that does not decode is not repeated in the failure.
 func TestSecretAnswerOfAnotherType(t *testing.T) {
 	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
-		return api.Ask[int](ctx, map[string]string{"card": "4111"}, api.Secret("/card"))
+		return api.Ask[[]int](ctx, map[string]string{"card": "4111"}, api.Secret("/card"))
 	}, withAnswers(answerToSecret(t, `{"card":"4111"}`, `{"card":"7777"}`)))
 	require.NotNil(t, r.Failure)
 	require.Equal(t, "AnswerMismatch", r.Failure.Type)

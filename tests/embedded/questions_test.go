@@ -235,6 +235,22 @@ func TestConcurrentAnswers(t *testing.T) {
 	require.Equal(t, 1, calls.of("used"))
 }
 
+// An answer of another type than the function wants is refused where it is given, and the question
+// stays open.
+func TestAnswersFitTheType(t *testing.T) {
+	g := graph.New("g").Channel("a").Node("ask", func(ctx context.Context, _ graph.State) (any, error) {
+		answer, err := graph.Ask[bool](ctx, "delete it?")
+		return map[string]any{"a": answer}, err
+	}).Chain(graph.Start, "ask", graph.End)
+	p := open(t, graphd.Memory(), g)
+	p.run("g", "t", `{}`)
+	for _, wrong := range []any{"yes", 1, nil, []bool{true}} {
+		_, err := p.Resume(t.Context(), "t", client.Answer{Value: wrong})
+		require.ErrorIs(t, err, client.ResponseSchemaMismatch, "%v", wrong)
+	}
+	requireOutput(t, p.answer("t", client.Answer{Value: true}), `{"a":true}`)
+}
+
 // An answer that does not fit the schema is refused, the question stays open, and a right answer
 // works.
 func TestAnswersFitTheSchema(t *testing.T) {
