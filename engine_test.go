@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +76,55 @@ func TestErrorHandlersKnowTheAttempt(t *testing.T) {
 	o, err := e.Invoke(ctx, client.Run{Graph: "handled", Thread: "t1", Input: map[string]any{}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"attempt":3}`, o.Run.GetOutput().GetJson())
+}
+
+// A node that waits for another run of its own engine does not fail when that is closed: both runs go
+// on when the store is opened again.
+func TestNodesThatCallTheirEngineGoOnAfterClose(t *testing.T) {
+	ctx := t.Context()
+	store := graphd.SQLite(filepath.Join(t.TempDir(), "app.db"))
+	engines := make(chan *graphd.Engine, 1)
+	begun := make(chan struct{}, 1)
+	outer := graph.New("outer").Channel("inner").
+		Node("call", func(ctx context.Context, _ graph.State) (any, error) {
+			e := <-engines
+			engines <- e
+			o, err := e.Invoke(ctx, client.Run{Graph: "inner", Thread: "inner", RequestID: "once", Input: map[string]any{}})
+			if err != nil {
+				return nil, err
+			}
+			return map[string]any{"inner": o.Run.GetOutput().GetJson()}, nil
+		}).
+		Chain(graph.Start, "call", graph.End)
+	var isAgain atomic.Bool
+	inner := graph.New("inner").Channel("n").
+		Node("wait", func(ctx context.Context, _ graph.State) (any, error) {
+			if !isAgain.Load() {
+				begun <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return map[string]any{"n": 1}, nil
+		}).
+		Chain(graph.Start, "wait", graph.End)
+	e, err := graphd.OpenWith(ctx, store, graphd.Options{Args: []string{"--drain-timeout=1s"}}, outer, inner)
+	require.NoError(t, err)
+	engines <- e
+	_, err = e.Start(ctx, client.Run{Graph: "outer", Thread: "outer", Input: map[string]any{}})
+	require.NoError(t, err)
+	<-begun
+	require.NoError(t, e.Close(context.WithoutCancel(ctx)))
+
+	isAgain.Store(true)
+	<-engines
+	e, err = graphd.Open(ctx, store, outer, inner)
+	require.NoError(t, err)
+	engines <- e
+	o, err := e.Wait(ctx, "outer", "")
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, o.Run.GetState(), o.Run.GetFailure())
+	require.JSONEq(t, `{"inner":"{\"n\":1}"}`, o.Run.GetOutput().GetJson())
+	require.NoError(t, e.Close(context.WithoutCancel(ctx)))
 }
 
 func TestReducersAndRoutesInGo(t *testing.T) {

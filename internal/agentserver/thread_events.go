@@ -140,13 +140,14 @@ func streamEvents(c *call) error {
 	s := &eventStream{call: c, request: request, thread: thread, out: &sseWriter{call: c}, life: time.NewTicker(lifeInterval)}
 	defer s.life.Stop()
 	s.out.begin()
-	if of == nil {
+	isLater := of == nil
+	if isLater {
 		if of, err = s.awaitThread(); err != nil || of == nil {
 			return err
 		}
 	}
 	s.shown = newEventTranslator(c, request, of.GetGraph())
-	return s.follow(of)
+	return s.follow(of, isLater)
 }
 
 // findThread returns a thread, nil when there is none.
@@ -192,15 +193,15 @@ func (s *eventStream) awaitThread() (*graphdv1.Thread, error) {
 }
 
 // follow shows the newest run from where it was last gone on with, or what comes after since, and then
-// all that comes.
-func (s *eventStream) follow(of *graphdv1.Thread) error {
+// all that comes. isLater says that the client came before the thread, and has nothing of it.
+func (s *eventStream) follow(of *graphdv1.Thread, isLater bool) error {
 	newest, err := s.call.findNewestRun(of)
 	if err != nil {
 		return errBrokenOff
 	}
 	request := &graphdv1.WatchRequest{ThreadId: s.thread, Filter: s.request.newFilter(), Follow: true, RecentEphemeral: true}
 	s.begin(request, newest)
-	if newest.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED {
+	if newest.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED && s.request.Since == nil && !isLater {
 		s.shown.stoppedAt = newest.GetAppliedThrough().GetSequence()
 	}
 	for {

@@ -455,6 +455,9 @@ func (s *Server) closeAll() error {
 			all = append(all, err)
 		}
 	}
+	if s.grpc != nil {
+		s.grpc.CloseProcess()
+	}
 	all = append(all, s.links.findPages().close(), s.browsers.close(), s.langGraph.close(), s.metrics.close())
 	if s.Engine != nil {
 		s.Engine.Close()

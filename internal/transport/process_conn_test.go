@@ -246,14 +246,55 @@ func TestDrainWaitsForCallsOfTheProcess(t *testing.T) {
 	drained := make(chan error, 1)
 	go func() { drained <- c.server.Drain(t.Context()) }()
 	registry := graphdv1.NewRegistryServiceClient(conn)
-	require.Eventually(t, func() bool {
+	refused := func() codes.Code {
 		_, err := registry.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
-		return status.Code(err) == codes.Canceled
-	}, 10*time.Second, time.Millisecond, "further calls are refused")
+		return status.Code(err)
+	}
+	require.Eventually(t, func() bool { return refused() == codes.Unavailable }, 10*time.Second, time.Millisecond, "clients call again")
 	require.Empty(t, drained, "a call is open")
 	release()
 	require.NoError(t, <-ended)
 	require.NoError(t, <-drained)
+	require.Equal(t, codes.Unavailable, refused())
+	c.server.CloseProcess()
+	require.Equal(t, codes.Canceled, refused(), "clients do not call again")
+}
+
+// While calls of others are waited for, the process makes no further ones.
+func TestDrainRefusesCallsOfTheProcessAtOnce(t *testing.T) {
+	registry := stuckRegistry{&fakeRegistry{entries: []runtime.GraphEntry{{Graph: &graph.Graph{Name: "g"}}}}, make(chan struct{}), make(chan struct{})}
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Registry = registry })
+	direct := graphdv1.NewRegistryServiceClient(connectProcess(t, c))
+	answered := make(chan error, 1)
+	go func() {
+		_, err := c.GetGraph(t.Context(), &graphdv1.GetGraphRequest{Graph: "g"})
+		answered <- err
+	}()
+	<-registry.stuck
+	drained := make(chan error, 1)
+	go func() { drained <- c.server.Drain(t.Context()) }()
+	require.Eventually(t, func() bool {
+		_, err := direct.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+		return status.Code(err) == codes.Unavailable
+	}, 10*time.Second, time.Millisecond)
+	require.Empty(t, drained)
+	close(registry.release)
+	require.NoError(t, <-answered)
+	require.NoError(t, <-drained)
+}
+
+// Metadata that a connection refuses is refused, whatever takes the call.
+func TestProcessConnRefusesBrokenMetadata(t *testing.T) {
+	c := startServer(t, newFakeEngine())
+	for _, conn := range []grpc.ClientConnInterface{c.conn, connectProcess(t, c)} {
+		for _, pair := range [][2]string{{"b ad", "x"}, {"key", "\x00"}, {"key", strings.Repeat("x", 1<<20)}} {
+			ctx := metadata.NewOutgoingContext(t.Context(), metadata.MD{pair[0]: {pair[1]}})
+			_, err := graphdv1.NewRegistryServiceClient(conn).GetServerInfo(ctx, &graphdv1.GetServerInfoRequest{})
+			require.Error(t, err, "%.20q", pair)
+		}
+		_, err := graphdv1.NewRegistryServiceClient(conn).GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{}, grpc.MaxCallRecvMsgSize(1))
+		require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	}
 }
 
 // Drain does not wait longer than it may for a handler that does not end.
@@ -263,7 +304,7 @@ func TestDrainCutsCallsOfTheProcess(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, c.server.Drain(ctx), context.DeadlineExceeded)
-	require.Equal(t, codes.Canceled, status.Code(<-ended))
+	require.Equal(t, codes.Unavailable, status.Code(<-ended))
 }
 
 // stuckRegistry does not answer before it is released.

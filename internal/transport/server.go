@@ -365,11 +365,12 @@ func (s *Server) Drain(ctx context.Context) error {
 		s.streams.DrainStreams()
 	})
 	s.drainWorkers(ctx)
+	s.process.RefuseCalls()
 	done := make(chan struct{})
 	go contain.Func(func() {
 		defer close(done)
 		s.grpc.GracefulStop()
-		s.process.CloseCalls()
+		s.process.AwaitCalls()
 	}, contain.LogPanic(s.log, "stopping panicked"))()
 	select {
 	case <-done:
@@ -381,6 +382,10 @@ func (s *Server) Drain(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// CloseProcess has calls of the process fail for good. A server that is drained has them call again
+// before.
+func (s *Server) CloseProcess() { s.process.Close() }
 
 // Stop cuts all connections at once.
 func (s *Server) Stop() {

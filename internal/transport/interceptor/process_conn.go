@@ -2,7 +2,9 @@ package interceptor
 
 import (
 	"context"
+	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -11,7 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/handshake"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // ProcessConn is the connection of the program that has the server in it. A unary call is one of the
@@ -24,12 +28,13 @@ type ProcessConn struct {
 	chain        grpc.UnaryServerInterceptor
 	from         *peer.Peer
 
-	mu        sync.Mutex
-	openCalls int
-	isClosed  bool
-	idle      chan struct{} // closed when isClosed and no call is open
-	cutting   sync.Once
-	cut       chan struct{} // closed when open calls are not waited for any more
+	mu         sync.Mutex
+	openCalls  int
+	isDraining bool          // takes no further calls
+	isClosed   bool          // and has said so for good
+	idle       chan struct{} // closed when isDraining and no call is open
+	cutting    sync.Once
+	cut        chan struct{} // closed when clients do not wait for open calls any more
 }
 
 // NewProcessConn makes the connection of the program, with one in memory for what is not unary.
@@ -44,13 +49,13 @@ func (i *Interceptors) NewProcessConn(inMemory grpc.ClientConnInterface) *Proces
 // Invoke makes a call. The error is a gRPC status. As over a connection, the caller does not wait for
 // a handler when ctx has ended, and the handler sees no values of ctx but the outgoing metadata.
 func (c *ProcessConn) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
-	if _, ok := c.interceptors.unaryMethods[method]; !ok || needsConnection(options) {
+	headers, _ := metadata.FromOutgoingContext(ctx)
+	if _, ok := c.interceptors.unaryMethods[method]; !ok || needsConnection(options) || !isPlain(headers) {
 		return c.ClientConnInterface.Invoke(ctx, method, args, reply, options...)
 	}
 	if err := ctx.Err(); err != nil {
 		return status.FromContextError(err).Err()
 	}
-	headers, _ := metadata.FromOutgoingContext(ctx)
 	call, err := c.interceptors.newDirectCall(method, c.from, headers, args)
 	if err != nil {
 		return err
@@ -69,8 +74,8 @@ type directAnswer struct {
 }
 
 func (c *ProcessConn) awaitAnswer(ctx context.Context, call *directCall, options []grpc.CallOption) (any, error) {
-	if !c.beginCall() {
-		return nil, errProcessConnClosed()
+	if err := c.beginCall(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(serverContext{ctx})
 	defer cancel()
@@ -90,66 +95,119 @@ func (c *ProcessConn) awaitAnswer(ctx context.Context, call *directCall, options
 	case <-ctx.Done():
 		return nil, status.FromContextError(ctx.Err()).Err()
 	case <-c.cut:
-		return nil, errProcessConnClosed()
+		return nil, errDraining()
 	}
 }
 
-// beginCall counts a call, and reports whether the connection is open.
-func (c *ProcessConn) beginCall() bool {
+// beginCall counts a call. The error is a status: that of a server that is drained, for which clients
+// call again, or that of one that is closed.
+func (c *ProcessConn) beginCall() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.isClosed {
-		c.openCalls++
+	switch {
+	case c.isClosed:
+		return status.Error(codes.Canceled, "the server in this process is closed")
+	case c.isDraining:
+		return errDraining()
 	}
-	return !c.isClosed
+	c.openCalls++
+	return nil
 }
 
 func (c *ProcessConn) endCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.openCalls--; c.openCalls == 0 && c.isClosed {
+	if c.openCalls--; c.openCalls == 0 && c.isDraining {
 		close(c.idle)
 	}
 }
 
-// CloseCalls refuses further calls, and waits until those that are open have ended or were cut.
-func (c *ProcessConn) CloseCalls() {
+// cutPatience is how long handlers may take that were cut, to end with their contexts.
+const cutPatience = time.Second
+
+// RefuseCalls refuses further calls. nil has none.
+func (c *ProcessConn) RefuseCalls() {
 	if c == nil {
 		return
 	}
-	c.refuseCalls()
-	select {
-	case <-c.idle:
-	case <-c.cut:
-	}
-}
-
-func (c *ProcessConn) refuseCalls() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.isClosed && c.openCalls == 0 {
+	if !c.isDraining && c.openCalls == 0 {
 		close(c.idle)
 	}
-	c.isClosed = true
+	c.isDraining = true
 }
 
-// CutCalls ends the calls that are open. Their handlers learn it by their contexts.
+// AwaitCalls waits until the calls that are open have ended, after RefuseCalls. Handlers that were cut
+// have cutPatience.
+func (c *ProcessConn) AwaitCalls() {
+	if c == nil {
+		return
+	}
+	select {
+	case <-c.idle:
+		return
+	case <-c.cut:
+	}
+	patience := time.NewTimer(cutPatience)
+	defer patience.Stop()
+	select {
+	case <-c.idle:
+	case <-patience.C:
+	}
+}
+
+// CutCalls ends the calls that are open, and refuses further ones. Handlers learn it by their
+// contexts.
 func (c *ProcessConn) CutCalls() {
 	if c != nil {
+		c.RefuseCalls()
 		c.cutting.Do(func() { close(c.cut) })
 	}
 }
 
-func errProcessConnClosed() error {
-	return status.Error(codes.Canceled, "the server in this process is closed")
+// Close has calls fail for good: clients do not call again.
+func (c *ProcessConn) Close() {
+	if c != nil {
+		c.RefuseCalls()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.isClosed = true
+	}
 }
+
+// errDraining refuses a call of a server that goes down.
+func errDraining() error {
+	return reason.BuildStatus(codes.Unavailable, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down"), nil)
+}
+
+// isPlain reports whether a connection would take metadata as it is. It refuses other metadata, and
+// tells why.
+func isPlain(md metadata.MD) bool {
+	size := 0
+	for key, values := range md {
+		for _, value := range values {
+			size += len(key) + len(value)
+			if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+				return false
+			}
+		}
+		isName := strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
+		if !isName || strings.HasPrefix(key, "grpc-") || strings.HasSuffix(key, "-bin") {
+			return false
+		}
+	}
+	return size <= plainBytes
+}
+
+// plainBytes is less than any connection takes of metadata.
+const plainBytes = 4 << 10
 
 // needsConnection reports whether a call has options that only a connection can serve.
 func needsConnection(options []grpc.CallOption) bool {
 	for _, o := range options {
 		switch o.(type) {
-		case grpc.HeaderCallOption, grpc.TrailerCallOption, grpc.PeerCallOption, grpc.StaticMethodCallOption,
-			grpc.FailFastCallOption, grpc.MaxRecvMsgSizeCallOption, grpc.MaxSendMsgSizeCallOption:
+		case grpc.HeaderCallOption, grpc.TrailerCallOption, grpc.PeerCallOption, grpc.StaticMethodCallOption, grpc.FailFastCallOption:
 		default:
 			return true
 		}
@@ -162,9 +220,9 @@ func (s *directStream) fillOptions(options []grpc.CallOption, from *peer.Peer) {
 	for _, o := range options {
 		switch o := o.(type) {
 		case grpc.HeaderCallOption:
-			*o.HeaderAddr = s.header
+			*o.HeaderAddr = metadata.Join(s.header)
 		case grpc.TrailerCallOption:
-			*o.TrailerAddr = s.trailer
+			*o.TrailerAddr = metadata.Join(s.trailer)
 		case grpc.PeerCallOption:
 			*o.PeerAddr = *from
 		}
