@@ -85,6 +85,22 @@ async def test_answers_that_fit_no_question_are_refused(client: LangGraphClient)
     assert (await client.threads.get(thread))["status"] == "interrupted"
 
 
+async def test_answers_to_named_questions_that_are_not_open_are_refused(client: LangGraphClient) -> None:
+    thread = (await client.threads.create())["thread_id"]
+
+    async def answer(question: str, value: str) -> int:
+        return await http_status(client.runs.wait(thread, "twins", command={"resume": {question: value}}))
+
+    asked: Any = await client.runs.wait(thread, "twins", input={"topic": "t"})
+    first, second = (q["id"] for q in asked["__interrupt__"])
+    assert await answer(first, "yes") == 200
+    assert await answer(first, "no") == 409
+    assert await answer("f" * 32, "yes") == 422
+    assert await answer(second, "yes") == 200
+    assert await answer(second, "no") == 409
+    assert (await client.threads.get_state(thread))["values"]["answers"] == ["a=yes", "b=yes", "join"]  # type: ignore[call-overload]
+
+
 async def test_a_command_ends_a_thread_that_waits(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     await client.runs.wait(thread, "review", input={"request": "r"})
