@@ -6,7 +6,7 @@ import asyncio
 import json
 import operator
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import Annotated, Any, TypedDict
 
 import httpx
@@ -74,13 +74,18 @@ async def start(http: httpx.AsyncClient, thread: str, graph: str, given: object)
     return answer
 
 
-async def events(http: httpx.AsyncClient, thread: str, until: str, **asked: Any) -> list[dict[str, Any]]:
-    """The events of a thread up to the first one of the root graph's life with this word."""
+async def events(
+    http: httpx.AsyncClient, thread: str, until: str, then: Coroutine[Any, Any, Any] | None = None, **asked: Any
+) -> list[dict[str, Any]]:
+    """The events of a thread up to the first one of the root graph's life with this word. What is to be done ``then``
+    is done when the stream is there."""
     seen: list[dict[str, Any]] = []
     async with http.stream(
         "POST", f"/threads/{thread}/stream/events", json={"channels": CHANNELS, **asked}
     ) as response:
         assert response.status_code == 200
+        if then is not None:
+            await then
         async for line in response.aiter_lines():
             if not line.startswith("data: "):
                 continue
@@ -106,10 +111,7 @@ def new_thread() -> str:
 
 async def test_a_stream_may_begin_before_its_thread(http: httpx.AsyncClient) -> None:
     thread = new_thread()
-    reading = asyncio.create_task(events(http, thread, "interrupted"))
-    await asyncio.sleep(0.2)
-    await start(http, thread, "review", {"request": "r1"})
-    seen = await reading
+    seen = await events(http, thread, "interrupted", start(http, thread, "review", {"request": "r1"}))
     assert show(seen, "lifecycle", "values") == [
         "running",
         {"request": "r1", "log": []},
@@ -232,11 +234,20 @@ async def test_a_failure_shows(http: httpx.AsyncClient) -> None:
 
 async def test_tokens_are_blocks_of_a_message(http: httpx.AsyncClient) -> None:
     thread = new_thread()
-    await http.post("/threads", json={"thread_id": thread})
-    reading = asyncio.create_task(events(http, thread, "completed"))
-    await asyncio.sleep(0.5)  # tokens are for those who listen
-    await start(http, thread, "agent", {"messages": [{"role": "user", "content": "hi there"}]})
-    shown = [e["params"]["data"] for e in await reading if e["method"] == "messages"]
+    await start(http, thread, "agent", {"messages": [{"role": "user", "content": "first"}]})
+    seen: list[dict[str, Any]] = []
+    body = {"channels": ["messages", "lifecycle"]}
+    async with http.stream("POST", f"/threads/{thread}/stream/events", json=body) as response:
+        async for line in response.aiter_lines():
+            if not line.startswith("data: "):
+                continue
+            seen.append(json.loads(line.removeprefix("data: "))["params"]["data"])
+            ended = [at for at, data in enumerate(seen) if data["event"] == "completed"]
+            if len(ended) == 2:
+                break
+            if seen[-1]["event"] == "completed":  # the stream is there: tokens are for those who listen
+                await start(http, thread, "agent", {"messages": [{"role": "user", "content": "hi there"}]})
+    shown = [data for data in seen[ended[0] + 1 :] if data["event"] not in ("running", "completed")]
     assert [d["event"] for d in shown[:2]] == ["message-start", "content-block-start"]
     assert [d["event"] for d in shown[-2:]] == ["content-block-finish", "message-finish"]
     assert "".join(d["delta"]["text"] for d in shown if d["event"] == "content-block-delta") == "You said: hi there"
