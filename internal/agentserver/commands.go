@@ -2,6 +2,7 @@ package agentserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -95,11 +96,9 @@ func (c *call) runCommand(thread string, command *threadCommand) (result any, me
 	case "input.inject", "subscription.subscribe", "subscription.unsubscribe", "subscription.reconnect", "state.get", "state.listCheckpoints", "state.fork":
 		return nil, nil, newError(http.StatusUnprocessableEntity, "FEATURE_DISABLED", command.Method+" is not served over HTTP: docs/langgraph-api.md says what is")
 	}
-	return nil, nil, newError(http.StatusUnprocessableEntity, "UNKNOWN_COMMAND", "there is no command "+clipText(command.Method)+": want run.start, input.respond or agent.getTree")
+	return nil, nil, newError(http.StatusUnprocessableEntity, "UNKNOWN_COMMAND",
+		fmt.Sprintf("there is no command %.100q: want run.start, input.respond or agent.getTree", command.Method))
 }
-
-// clipText bounds a text that is shown in an error.
-func clipText(text string) string { return text[:min(len(text), 100)] }
 
 // startParams are the parameters of run.start.
 type startParams struct {
@@ -213,7 +212,8 @@ func (p *respondParams) listAnswers() ([]respondEntry, error) {
 }
 
 func noOpenQuestion(id string) error {
-	return newError(http.StatusUnprocessableEntity, "INTERRUPT_NOT_FOUND", "the thread has no open question "+clipText(id)+": read its state before answering")
+	return newError(http.StatusUnprocessableEntity, "INTERRUPT_NOT_FOUND",
+		fmt.Sprintf("the thread has no open question %.100q: read its state before answering", id))
 }
 
 // respondByCommand answers questions, all or none.

@@ -1,10 +1,9 @@
 package agentserver
 
 import (
-	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -42,22 +41,15 @@ func newEventTranslator(c *call, request *eventRequest, graph string) *eventTran
 	}
 }
 
-// translate returns what an event shows.
-func (t *eventTranslator) translate(event *graphdv1.Event) ([]eventOf, error) {
+// translateEvent returns what an event shows.
+func (t *eventTranslator) translateEvent(event *graphdv1.Event) ([]eventOf, error) {
 	t.list = nil
-	if path := event.GetNamespace(); len(path) > 0 {
-		t.beginSubgraph(path)
-	}
 	switch kind := event.GetKind().(type) {
-	case *graphdv1.Event_Opened:
-		if of := kind.Opened.GetRun(); of.GetGraph() != "" {
-			t.graph = of.GetGraph()
-		}
 	case *graphdv1.Event_RunState:
 		t.showRunState(event, kind.RunState)
 	case *graphdv1.Event_Values:
 		if kind.Values.GetCheckpoint() != nil {
-			t.add("values", event, payloadText(kind.Values.GetValues()))
+			t.addEvent("values", event, payloadText(kind.Values.GetValues()))
 		}
 	case *graphdv1.Event_Update:
 		t.showUpdate(event, kind.Update)
@@ -78,13 +70,13 @@ func (t *eventTranslator) translate(event *graphdv1.Event) ([]eventOf, error) {
 	return t.list, t.err
 }
 
-// add adds an event of the graph of an event of graphd.
-func (t *eventTranslator) add(method string, event *graphdv1.Event, data any) {
+// addEvent adds an event of the graph of an event of graphd.
+func (t *eventTranslator) addEvent(method string, event *graphdv1.Event, data any) {
 	t.addAt(method, method, listNamespace(event.GetNamespace()), event.GetNode(), data)
 }
 
 func (t *eventTranslator) addAt(channel, method string, namespace []string, node string, data any) {
-	t.list = append(t.list, eventOf{method, namespace, node, data, t.request.wants(channel, namespace)})
+	t.list = append(t.list, eventOf{method, namespace, node, data, t.request.includesEvent(channel, namespace)})
 }
 
 // listNamespace returns a namespace as clients have it.
@@ -112,24 +104,15 @@ func (t *eventTranslator) showRunState(event *graphdv1.Event, change *graphdv1.R
 		return // it waits for its turn, or is told to stop
 	}
 	if status != "running" {
-		for _, name := range sortedKeys(t.begun) {
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(t.begun))) { // the inner ones first
 			t.endSubgraph(name, status)
 		}
+		t.messages.forgetAll()
 	}
 	t.addAt("lifecycle", "lifecycle", []string{}, "", lifecycle{Event: status, Graph: t.graph, Error: change.GetFailure().GetMessage()})
 	if status == "running" && event.GetCursor().GetSequence() <= t.stoppedAt {
 		t.list[len(t.list)-1].isWanted = false
 	}
-}
-
-func sortedKeys(of map[string][]string) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	slices.Reverse(keys) // the inner ones first
-	return keys
 }
 
 // beginSubgraph shows that a subgraph and those around it have begun, once.
@@ -170,13 +153,14 @@ type shownUpdate struct {
 }
 
 func (t *eventTranslator) showUpdate(event *graphdv1.Event, update *graphdv1.NodeUpdate) {
+	t.beginSubgraph(event.GetNamespace())
 	t.endSubgraph(subgraphOf(event), "completed")
 	values := payloadText(update.GetValues())
-	t.add("updates", event, shownUpdate{event.GetNode(), values})
+	t.addEvent("updates", event, shownUpdate{event.GetNode(), values})
 	if isAbsent(values) {
 		values = json.RawMessage("{}")
 	}
-	t.add("tasks", event, taskResult{ID: dashID(event.GetTaskId()), Name: event.GetNode(), Result: values, Interrupts: []shownQuestion{}})
+	t.addEvent("tasks", event, taskResult{ID: dashID(event.GetTaskId()), Name: event.GetNode(), Result: values, Interrupts: []shownQuestion{}})
 	t.finishMessages(event)
 }
 
@@ -187,6 +171,7 @@ type requestedInput struct {
 }
 
 func (t *eventTranslator) showInterrupt(event *graphdv1.Event, raised *graphdv1.InterruptRaised) {
+	t.beginSubgraph(event.GetNamespace())
 	for _, q := range listQuestions(raised.GetInterrupts()) {
 		t.addAt("input", "input.requested", listNamespace(event.GetNamespace()), q.GetNode(), requestedInput{q.GetInterruptId(), payloadText(q.GetValue())})
 	}
@@ -195,18 +180,19 @@ func (t *eventTranslator) showInterrupt(event *graphdv1.Event, raised *graphdv1.
 func (t *eventTranslator) showTask(event *graphdv1.Event, task *graphdv1.TaskChange) {
 	switch task.GetPhase() { //nolint:exhaustive // the others do not show
 	case graphdv1.TaskChange_PHASE_SCHEDULED:
-		t.add("tasks", event, taskBegin{
+		t.beginSubgraph(event.GetNamespace())
+		t.addEvent("tasks", event, taskBegin{
 			ID: dashID(event.GetTaskId()), Name: event.GetNode(), Input: payloadText(task.GetValue()), Triggers: nonNil(task.GetTriggers()), Metadata: metadata{},
 		})
 	case graphdv1.TaskChange_PHASE_FAILED:
 		t.endSubgraph(subgraphOf(event), "failed")
 		text := failureType(task.GetFailure()) + ": " + task.GetFailure().GetMessage()
-		t.add("tasks", event, taskResult{
+		t.addEvent("tasks", event, taskResult{
 			ID: dashID(event.GetTaskId()), Name: event.GetNode(), Error: &text, Result: json.RawMessage("{}"), Interrupts: []shownQuestion{},
 		})
-		t.messages.forgetTask(event.GetTaskId())
+		t.messages.takeTask(event.GetTaskId())
 	case graphdv1.TaskChange_PHASE_RESTARTED:
-		t.messages.forgetTask(event.GetTaskId())
+		t.messages.takeTask(event.GetTaskId())
 	}
 }
 
@@ -227,10 +213,3 @@ func (t *eventTranslator) showCustom(event *graphdv1.Event, custom *graphdv1.Cus
 	}
 	t.addAt(channel, "custom", listNamespace(event.GetNamespace()), event.GetNode(), customData{name, payloadText(custom.GetValue())})
 }
-
-// removeLineBreaks returns JSON in one line. Text of a state may have line breaks between its parts.
-func removeLineBreaks(text []byte) []byte {
-	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\n"), nil), []byte("\r"), nil)
-}
-
-func formatNumber(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -50,7 +50,7 @@ func TestWantedEvents(t *testing.T) {
 		{"not too deep", eventRequest{Channels: []string{"values"}, Namespaces: [][]string{{}}, Depth: &one}, "values", []string{"a:1"}, true},
 		{"too deep", eventRequest{Channels: []string{"values"}, Namespaces: [][]string{{}}, Depth: &one}, "values", []string{"a:1", "b:2"}, false},
 	} {
-		require.Equal(t, c.want, c.request.wants(c.channel, c.namespace), c.about)
+		require.Equal(t, c.want, c.request.includesEvent(c.channel, c.namespace), c.about)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestMessageBlocks(t *testing.T) {
 		{TaskId: "t2", Kind: &graphdv1.Event_Update{Update: &graphdv1.NodeUpdate{}}},
 		{TaskId: "t1", Kind: &graphdv1.Event_Update{Update: &graphdv1.NodeUpdate{}}},
 	} {
-		list, err := translator.translate(event)
+		list, err := translator.translateEvent(event)
 		require.NoError(t, err)
 		for _, one := range list {
 			if one.isWanted {
@@ -105,6 +105,6 @@ func TestMessageBlocks(t *testing.T) {
 		`{"content":{"args":"{","error":null,"id":"c2","name":"send","type":"invalid_tool_call"},"event":"content-block-finish","index":3}`,
 		`{"event":"message-finish"}`,
 	}, shown)
-	require.Empty(t, translator.messages.open)
+	require.Empty(t, translator.messages.byTask)
 	require.Zero(t, translator.messages.size)
 }

@@ -54,7 +54,7 @@ test("submit, question, reload, answer, edit", async () => {
   const { shown, unmount } = await render({ threadId });
   await until(shown, (s) => s.interrupt !== undefined && s.messages.length === 2);
   await act(async () => {
-    await shown.stream.respond("yes");
+    await shown.stream.respond("yes", { interruptId: shown.stream.interrupt.id }); // the question is of the state: its event may still be on the way
   });
   await until(shown, (s) => !s.isLoading && s.messages.length === 3);
   assert.deepEqual(text(shown.stream), ["human: hi", "ai: You said: hi", "ai: decided: yes"]);
