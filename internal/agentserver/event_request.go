@@ -48,8 +48,8 @@ func (r *eventRequest) validateRequest() error {
 	return nil
 }
 
-// includesEvent reports whether an event of a channel and a namespace is asked for. The events of custom:NAME
-// are also of the channel custom. A depth counts below one of the namespaces.
+// includesEvent reports whether an event of a channel and a namespace is asked for. The events of
+// custom:NAME are also of the channel custom. A depth counts below one of the namespaces.
 func (r *eventRequest) includesEvent(channel string, namespace []string) bool {
 	base, _, _ := strings.Cut(channel, ":")
 	if !slices.Contains(r.Channels, channel) && !slices.Contains(r.Channels, base) {

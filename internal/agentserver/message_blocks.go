@@ -34,19 +34,19 @@ type openBlock struct {
 func newMessageBlocks() *messageBlocks { return &messageBlocks{byTask: map[string]*taskMessages{}} }
 
 // findMessage returns a message of a task, which begins now if it is not open.
-func (m *messageBlocks) findMessage(id, task string) (found *openMessage, isNew bool) {
-	of := m.byTask[task]
-	if of == nil {
-		of = &taskMessages{byID: map[string]*openMessage{}}
-		m.byTask[task] = of
+func (m *messageBlocks) findMessage(id, task string) (of *openMessage, isNew bool) {
+	messages := m.byTask[task]
+	if messages == nil {
+		messages = &taskMessages{byID: map[string]*openMessage{}}
+		m.byTask[task] = messages
 	}
-	if found = of.byID[id]; found != nil {
-		return found, false
+	if known := messages.byID[id]; known != nil {
+		return known, false
 	}
-	found = &openMessage{}
-	of.byID[id], of.order = found, append(of.order, found)
+	begun := &openMessage{}
+	messages.byID[id], messages.order = begun, append(messages.order, begun)
 	m.countBytes(task, len(id)+seenBytes)
-	return found, true
+	return begun, true
 }
 
 // countBytes counts what a message of a task holds.
@@ -113,8 +113,8 @@ func readParts(message json.RawMessage) (parts []openBlock) {
 	return parts
 }
 
-// isContinuedBy reports whether a part adds to a block: one of the same kind, and of the same call of a
-// tool. Only the first part of a call has its id.
+// isContinuedBy reports whether a part adds to a block: one of the same kind, and of the same call of
+// a tool. Only the first part of a call has its id.
 func (b *openBlock) isContinuedBy(part *openBlock) bool {
 	return b.kind == part.kind && (part.id == "" || part.id == b.id)
 }

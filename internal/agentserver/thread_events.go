@@ -99,8 +99,8 @@ func (s *eventStream) awaitThread() (*graphdv1.Thread, error) {
 	}
 }
 
-// followThread shows the newest run from where it was last gone on with, or what comes after since, and
-// then all that comes. isLater says that the client came before the thread, and has nothing of it.
+// followThread shows the newest run from where it was last gone on with, or what comes after since,
+// and then all that comes. isLater says that the client came before the thread, and has nothing of it.
 func (s *eventStream) followThread(of *graphdv1.Thread, isLater bool) error {
 	newest, err := s.call.findNewestRun(of)
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *eventStream) followThread(of *graphdv1.Thread, isLater bool) error {
 	}
 }
 
-// chooseStart sets where a stream begins: with a leg of the newest run, because what came before in the
-// leg decides which subgraphs and messages are open. What the client has is left out by its number.
+// chooseStart sets where a stream begins: with a leg of the newest run, because what came before in
+// the leg decides which subgraphs and messages are open. What the client has is left out by its number.
 func (s *eventStream) chooseStart(request *graphdv1.WatchRequest, newest *graphdv1.Run) {
 	head := newest.GetAppliedThrough()
 	after := uint64(0)

@@ -158,6 +158,26 @@ async def test_what_was_seen_is_not_sent_again(http: httpx.AsyncClient) -> None:
         assert [e["event_id"] for e in rest if e["method"] != "custom"] == durable
 
 
+async def test_a_stream_that_goes_on_in_a_subgraph_sees_its_end(http: httpx.AsyncClient) -> None:
+    thread = new_thread()
+    await start(http, thread, "nested", {"topic": "t"})
+    asked = show(await events(http, thread, "interrupted"), "input.requested")[0]
+    await command(http, thread, "input.respond", {"interrupt_id": asked["interrupt_id"], "response": "in"})
+    seen = await events(http, thread, "completed")
+    for at, event in enumerate(seen[:-1]):
+        rest = await events(http, thread, "completed", since=event["seq"])
+        assert [(e["event_id"], e["method"]) for e in rest] == [(e["event_id"], e["method"]) for e in seen[at + 1 :]]
+    some = await events(http, thread, "completed", channels=["lifecycle", "values"])
+    assert [e["event_id"] for e in some] == [e["event_id"] for e in seen if e["method"] in ("lifecycle", "values")]
+
+
+async def test_a_number_of_another_log_hides_nothing(http: httpx.AsyncClient) -> None:
+    thread = new_thread()
+    await start(http, thread, "chain", {})
+    await events(http, thread, "completed")
+    assert show(await events(http, thread, "completed", since=2**52), "lifecycle")[-1] == "completed"
+
+
 async def test_several_answers_count_together(http: httpx.AsyncClient) -> None:
     thread = new_thread()
     await start(http, thread, "twins", {"topic": "t"})
