@@ -131,7 +131,8 @@ func (s *eventStream) followThread(of *graphdv1.Thread, isLater bool) error {
 }
 
 // chooseStart sets where a stream begins: with a leg of the newest run, because what came before in
-// the leg decides which subgraphs and messages are open. What the client has is left out by its number.
+// the leg decides which subgraphs and messages are open. What the client has is left out by its
+// number.
 func (s *eventStream) chooseStart(request *graphdv1.WatchRequest, newest *graphdv1.Run) {
 	head := newest.GetAppliedThrough()
 	after := uint64(0)
