@@ -117,7 +117,7 @@ describe("several questions", () => {
     await server.answer("tom", interrupts[0], { decision: "approved" });
     await dialog.getByRole("button", { name: "Answer 120 questions" }).click();
     await page.getByText("1 is not answered").waitFor();
-    await page.getByRole("link", { name: "many-7" }).waitFor();
+    await page.getByRole("alert").getByRole("link", { name: "many-7" }).waitFor();
     assert.equal((await openOnes()).length, before);
     assert.deepEqual(page.problems, []);
   });

@@ -152,7 +152,7 @@ def test_a_busy_thread_says_what_a_program_can_do(server: DevServer) -> None:
         with pytest.raises(
             ThreadBusyError, match=r"Client\(\)\.runs\.wait, \.cancel, or \.start with RunOptions\(when_busy=…\)"
         ):
-            graph.invoke(None, config)
+            graph.invoke({}, config)
     finally:
         may_end.set()
         first.join()

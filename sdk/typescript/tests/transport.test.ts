@@ -219,4 +219,14 @@ describe("what can't be right", () => {
     ["127.0.0.1.example.org:1", false],
     ["dns:///graphd:1", false],
   ])("%s is on this host: %s", (address, is) => expect(isLoopback(address)).toBe(is));
+
+  test.each([
+    ["localhost", "localhost:7700"],
+    ["graphd.internal", "graphd.internal:7700"],
+    ["10.0.0.1", "10.0.0.1:7700"],
+    ["[::1]", "[::1]:7700"],
+    ["localhost:1", "localhost:1"],
+    ["unix:/run/graphd", "unix:/run/graphd"],
+    ["dns:///graphd", "dns:///graphd"],
+  ])("%s is called at %s", (address, called) => expect(connect(address).address).toBe(called));
 });

@@ -4,3 +4,4 @@ export { Deadline } from "./deadline.js";
 export { callOnce, callRepeatedly, pauseAfter, type RepeatOptions } from "./repeated.js";
 export { createId } from "./request_id.js";
 export { createCallError, readStatusDetails, type StatusDetail } from "./status.js";
+export { emitWarning } from "./warning.js";

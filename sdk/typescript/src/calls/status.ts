@@ -48,8 +48,8 @@ function readDetail({ type, value }: StatusDetail): GraphdErrorFields {
   }
 }
 
-/** The message, with the violations and open questions that it does not name itself. */
-function describe(message: string, { violations = {}, metadata = {} }: GraphdErrorFields): string {
+/** The message, with the violations and open questions that it does not name itself, and what to do. */
+function describe(message: string, { reason, violations = {}, metadata = {} }: GraphdErrorFields): string {
   let text = message;
   const wrong = Object.entries(violations);
   if (wrong.length > 0 && !wrong.some(([, said]) => text.includes(said))) {
@@ -57,5 +57,7 @@ function describe(message: string, { violations = {}, metadata = {} }: GraphdErr
   }
   const open = metadata.openInterruptIds;
   if (open && !text.includes(open)) text += ` (open: ${open.split(",").join(", ")})`;
+  if (reason === "THREAD_BUSY" || metadata.threadState === "busy")
+    text += "; invoke(null, …) waits for what that run comes to";
   return text;
 }

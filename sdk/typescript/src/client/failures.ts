@@ -95,9 +95,10 @@ const BUILT_IN: Record<string, new (message: string) => Error> = {
 /** The error of a node that ran elsewhere: a built-in one as itself, others as `RemoteNodeError`. */
 function restoreError(failure: Failure): Error {
   const { message, type, reason, stack } = failure;
+  const node = publicName(failure.node);
   const kind = Object.hasOwn(BUILT_IN, type) ? BUILT_IN[type] : undefined;
-  if (kind !== undefined) return new kind(message);
-  return new RemoteNodeError(message, { type, node: publicName(failure.node), reason, stack });
+  if (kind === undefined) return new RemoteNodeError(message, { type, node, reason, stack });
+  return Object.assign(new kind(message), { node, remoteStack: stack });
 }
 
 function describeStepLimit({ details, message }: Failure): string {

@@ -1,5 +1,5 @@
 import type { ResumeRequest, StreamRequest } from "../_gen/graphd/v1/graph_service_pb.js";
-import { OpenInterruptPolicy } from "../_gen/graphd/v1/run_pb.js";
+import { OpenInterruptPolicy, type RunSpec } from "../_gen/graphd/v1/run_pb.js";
 import { EmptyInputError, type GraphdError, NothingToResumeError } from "../errors/index.js";
 import type { EventRequest } from "./event_stream.js";
 
@@ -7,16 +7,18 @@ import type { EventRequest } from "./event_stream.js";
 export class RefusedRequest {
   private first: GraphdError | undefined;
 
-  /** Changes the request for another attempt. Throws the error when there is none. */
-  recover(request: EventRequest, error: GraphdError): void {
+  /** The request of another attempt. Throws the error when there is none. */
+  recover(request: EventRequest, error: GraphdError): EventRequest {
+    if ("watch" in request) throw error;
+    if ("start" in request && joinsActiveRun(request.start.run, error)) return joinRun(request.start, error);
     if (this.first !== undefined) throw this.first;
     if ("resume" in request) this.recoverResume(request.resume, error);
-    else if ("start" in request) this.recoverStart(request.start, error);
-    else throw error;
+    else this.recoverStart(request.start, error);
     this.first = error;
     // Another request: the id of the refused one stands for that.
     const changed = "resume" in request ? request.resume : request.start;
     changed.requestId += ".2";
+    return request;
   }
 
   private recoverResume({ resume }: ResumeRequest, error: GraphdError): void {
@@ -43,6 +45,32 @@ export class RefusedRequest {
       throw new EmptyInputError("Received no input for __start__", { reason, code, violations });
     } else throw error;
   }
+}
+
+/**
+ * Whether a call wants of its thread what the active run does already: to go on with what is left. A program that was
+ * killed and starts again makes such a call while its run still waits for a worker.
+ */
+function joinsActiveRun(run: RunSpec | undefined, error: GraphdError): run is RunSpec {
+  if (run === undefined || error.serverReason !== "THREAD_BUSY" || !error.metadata.activeRunId) return false;
+  const bringsNothing =
+    run.start.case === undefined && run.update === undefined && run.gotoTargets.length === 0;
+  return bringsNothing && run.interruptBefore.length === 0 && run.interruptAfter.length === 0;
+}
+
+/** Follows the active run from now on. */
+function joinRun({ run, filter }: StreamRequest, error: GraphdError): EventRequest {
+  const { activeRunId: runId = "" } = error.metadata;
+  const start = { case: "now" as const, value: {} };
+  return {
+    watch: {
+      threadId: run?.threadId ?? "",
+      runId,
+      follow: true,
+      start,
+      ...(filter === undefined ? {} : { filter }),
+    },
+  };
 }
 
 function lacksRight(error: GraphdError, right: string): boolean {

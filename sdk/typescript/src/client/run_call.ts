@@ -1,5 +1,6 @@
 /** Makes the calls of one run and turns what comes back into items. */
-import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type { Event } from "../_gen/graphd/v1/event_pb.js";
 import { CancelRunRequest_Action, GraphService } from "../_gen/graphd/v1/graph_service_pb.js";
 import type { Interrupt } from "../_gen/graphd/v1/interrupt_pb.js";
 import { InterruptService } from "../_gen/graphd/v1/interrupt_service_pb.js";
@@ -9,7 +10,7 @@ import { type Caller, callRepeatedly } from "../calls/index.js";
 import { payloadText } from "../codec/index.js";
 import { INTERRUPT } from "../constants.js";
 import { isGraphdError } from "../errors/index.js";
-import { type EventRequest, followEvents } from "./event_stream.js";
+import { type EventRequest, type FollowOptions, followEvents } from "./event_stream.js";
 import { createAbortError, errorOfRun, type FindThrown } from "./failures.js";
 import { restoreOmittedValues } from "./omitted_values.js";
 import { RefusedRequest } from "./refused_request.js";
@@ -26,6 +27,7 @@ import { showQuestions } from "./shown_interrupt.js";
 import { readState, SnapshotReader } from "./snapshots.js";
 import { filterOf, isObject, type StreamItem, type StreamMode, selectKeys } from "./stream_modes.js";
 import { Translator } from "./translator.js";
+import { UnassignedTasks } from "./unassigned_tasks.js";
 
 export type RunCall = {
   caller: Caller;
@@ -36,6 +38,8 @@ export type RunCall = {
   findThrown?: FindThrown | undefined;
   /** Is told the id of the run, as soon as it is known. */
   onRun?: ((runId: string) => void) | undefined;
+  /** Is told that the call follows a run that another call has begun. */
+  onJoin?: (() => void) | undefined;
 };
 
 export type StreamCall = RunCall & {
@@ -134,14 +138,15 @@ async function readThreadState(caller: Caller, spec: CallSpec, subgraphs: boolea
 /** The items of the events of a run; returns it as it stopped. */
 async function* translateRun(
   call: StreamCall,
-  request: EventRequest,
+  first: EventRequest,
   translator: Translator,
 ): AsyncGenerator<StreamItem, Run | undefined, undefined> {
   const refused = new RefusedRequest();
+  let request = first;
   let runId = "";
   for (;;) {
     try {
-      for await (const event of followEvents(call.caller, request, { signal: call.spec.config.signal })) {
+      for await (const event of followTold(call, request)) {
         if (event.runId !== "" && event.runId !== runId) {
           runId = event.runId;
           call.onRun?.(runId);
@@ -154,31 +159,58 @@ async function* translateRun(
     } catch (error) {
       if (call.spec.config.signal?.aborted) throw await cancelAborted(call, request, runId);
       if (!isGraphdError(error) || runId !== "") throw error;
-      refused.recover(request, error);
+      request = refused.recover(request, error);
+      if ("watch" in request) call.onJoin?.();
     }
   }
 }
 
-/** How long one call waits for the stop of a run; one that takes longer is followed. */
-const WAIT = durationFromMs(30_000);
+/** The events of a run. Tasks that no worker can run are told of. */
+async function* followTold(
+  call: RunCall,
+  request: EventRequest,
+  options: FollowOptions = {},
+): AsyncGenerator<Event, void, undefined> {
+  const unassigned = new UnassignedTasks(call.caller);
+  try {
+    for await (const event of followEvents(call.caller, request, {
+      ...options,
+      signal: call.spec.config.signal,
+    })) {
+      unassigned.observe(event);
+      yield event;
+    }
+  } finally {
+    unassigned.close();
+  }
+}
+
+/** Milliseconds that one call waits for the stop of a run; one that takes longer is followed. */
+const WAIT = 30_000;
 const UNDER_WAY = new Set([RunState.QUEUED, RunState.RUNNING, RunState.CANCELLING]);
 
 /** The run as it stopped. One call starts a run and brings its stop, in place of a stream of its life. */
-async function awaitRun(call: RunCall, request: EventRequest): Promise<Run> {
+async function awaitRun(call: RunCall, first: EventRequest): Promise<Run> {
   const { caller } = call;
   const signal = call.spec.config.signal;
   const refused = new RefusedRequest();
+  let request = first;
   let runId = "";
   for (;;) {
     try {
+      if ("watch" in request) return await followToStop(call, request.watch, "now");
+      const began = performance.now();
       const run = await startRun(caller, request, { signal, wait: WAIT });
       runId = run.runId;
       call.onRun?.(runId);
-      return UNDER_WAY.has(run.state) ? await followToStop(call, run) : run;
+      if (!UNDER_WAY.has(run.state)) return run;
+      // Before its time the answer comes when no worker can run a task, which the log tells.
+      return await followToStop(call, run, performance.now() - began < WAIT ? "beginning" : "now");
     } catch (error) {
       if (signal?.aborted) throw await cancelAborted(call, request, runId);
       if (!isGraphdError(error) || runId !== "") throw error;
-      refused.recover(request, error);
+      request = refused.recover(request, error);
+      if ("watch" in request) call.onJoin?.();
     }
   }
 }
@@ -187,8 +219,9 @@ async function awaitRun(call: RunCall, request: EventRequest): Promise<Run> {
 async function startRun(
   caller: Caller,
   request: EventRequest,
-  { signal, wait }: { signal?: AbortSignal | undefined; wait?: Duration },
+  { signal, wait: time = 0 }: { signal?: AbortSignal | undefined; wait?: number },
 ): Promise<Run> {
+  const wait = durationFromMs(time);
   const { startRun, resumeRun } = GraphService.method;
   if ("start" in request) {
     const { run, requestId } = request.start;
@@ -199,16 +232,14 @@ async function startRun(
   return await callRepeatedly(caller, resumeRun, { resume, requestId, wait }, { signal });
 }
 
-async function followToStop(call: RunCall, { threadId, runId }: Run): Promise<Run> {
-  const watch = {
-    threadId,
-    runId,
-    follow: true,
-    filter: filterOf([], { subgraphs: false, someKeys: false }),
-  };
-  const start = { case: "now" as const, value: {} };
-  const options = { served: true, signal: call.spec.config.signal };
-  for await (const { kind } of followEvents(call.caller, { watch: { ...watch, start } }, options)) {
+/** A run, as messages name it. */
+type RunName = { threadId?: string; runId?: string };
+
+async function followToStop(call: RunCall, run: RunName, from: "beginning" | "now"): Promise<Run> {
+  const { threadId = "", runId = "" } = run;
+  const filter = filterOf([], { subgraphs: false, someKeys: false });
+  const watch = { threadId, runId, follow: true, filter, start: { case: from, value: {} } };
+  for await (const { kind } of followTold(call, { watch }, { served: true })) {
     if (kind.case === "end" && kind.value.run !== undefined) return kind.value.run;
   }
   return await callRepeatedly(call.caller, GraphService.method.getRun, { threadId, runId }, { served: true });
@@ -217,6 +248,7 @@ async function followToStop(call: RunCall, { threadId, runId }: Run): Promise<Ru
 /** Stops the run of a call whose signal was aborted, and no other run; returns what to throw. */
 async function cancelAborted(call: RunCall, request: EventRequest, knownId: string): Promise<unknown> {
   const { caller, spec } = call;
+  if ("watch" in request) return abortErrorOf(spec.config.signal); // another call has begun the run
   try {
     // A request that is repeated is answered with the run that it has begun.
     const runId = knownId || (await startRun(caller, request, {})).runId;

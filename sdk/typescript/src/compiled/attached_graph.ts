@@ -13,6 +13,8 @@ import { deriveName } from "./derived_name.js";
 import { type CompileOptions, checkPart, checkSaver, nodeNames } from "./options.js";
 import { deleteSavedThread, localServer } from "./servers.js";
 
+const NO_WORKER = "the graph was compiled with worker: false, so this process does not work for a server";
+
 export class AttachedGraph implements CompiledGraph {
   readonly lg_is_pregel = true;
   readonly lc_runnable = true;
@@ -128,19 +130,29 @@ export class AttachedGraph implements CompiledGraph {
     return made;
   }
 
-  /** Works for the server until the process is told to end, or the server wants this worker no more. */
+  /** Connects to the server. Once it resolves the server has the graph, and others can call it by its name. */
+  async connect(): Promise<void> {
+    if (this.compileOptions.worker === false) throw new GraphValueError(NO_WORKER);
+    await this.attach(await this.findServer()).untilReady();
+  }
+
+  /**
+   * Works for the server until the process is told to end, or the server wants this worker no more. A server that is
+   * not there yet is waited for.
+   */
   async serve(): Promise<void> {
     if (this.namedServer === "") {
       throw new GraphValueError(
         'serve() works for a server: compile({ server: "host:port" }), or set GRAPHD_SERVER',
       );
     }
+    if (this.compileOptions.worker === false) throw new GraphValueError(NO_WORKER);
     const attachment = this.attach(this.namedServer);
     attachment.isLasting = true;
-    await attachment.untilReady();
     const leave = () => void attachment.close(20_000);
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, leave);
     try {
+      await attachment.untilTaken();
       await attachment.untilClosed();
     } finally {
       for (const signal of ["SIGTERM", "SIGINT"] as const) process.removeListener(signal, leave);

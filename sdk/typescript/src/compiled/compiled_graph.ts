@@ -195,6 +195,9 @@ export class CompiledStateGraph<
           caller,
           input: checked,
           outputKeys: options.outputKeys,
+          onJoin: () => {
+            local.isJoined = true;
+          },
           findThrown: (failure) => local.errors.findLast((error) => matchesFailure(failure, error)),
           spec: {
             graph: program.name,

@@ -14,6 +14,8 @@ export type LocalRun = {
   readonly store: BaseStore | undefined;
   /** What nodes have thrown, the latest last. */
   readonly errors: unknown[];
+  /** The call waits for a run that another call has begun. */
+  isJoined?: boolean;
 };
 
 const runs = new Map<string, LocalRun[]>();
@@ -34,7 +36,8 @@ export function registerCall(address: string, threadId: string, run: LocalRun): 
   };
 }
 
-/** The latest call of this process on a thread. */
+/** The latest call of this process on a thread; one that began its run rather than one that has joined it. */
 export function findCall(address: string, threadId: string): LocalRun | undefined {
-  return runs.get(keyOf(address, threadId))?.at(-1);
+  const calls = runs.get(keyOf(address, threadId)) ?? [];
+  return calls.findLast((call) => !call.isJoined) ?? calls.at(-1);
 }

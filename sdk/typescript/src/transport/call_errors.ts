@@ -6,17 +6,20 @@ import { findRemedy } from "./connection_causes.js";
 /** What grpc-js says before the cause when no connection came about. */
 const UNCONNECTED = "No connection established.";
 
+/** What it says after the cause when there is nothing to add. */
+const EMPTY_NOTE = /\.?\s*Resolution note:\s*$/;
+
 /** The error of a call to the server at an address, with its reason, metadata and violations. */
 export function toGraphdError(error: ServiceError, address = ""): GraphdError {
   const code = status[error.code] ?? "UNKNOWN";
   const trailer = error.metadata?.get("grpc-status-details-bin")[0];
   const details = trailer instanceof Uint8Array ? readStatusDetails(trailer) : [];
-  const problem = createCallError(code, error.details, details);
+  const problem = createCallError(code, error.details.replace(EMPTY_NOTE, ""), details);
   if (code !== "UNAVAILABLE" || problem.serverReason !== "") return problem;
   const remedy = findRemedy(problem.message);
   if (remedy !== undefined) return new TLSError(`${problem.message}; ${remedy}`, { code });
   if (address === "" || !problem.message.startsWith(UNCONNECTED)) return problem;
-  const cause = problem.message.slice(UNCONNECTED.length).replace(/\s*Resolution note:\s*$/, "");
+  const cause = problem.message.slice(UNCONNECTED.length);
   return new ServerUnavailableError(
     `no graphd answers at ${address}; is \`graphd serve\` running there?${cause}`,
     { code },

@@ -74,6 +74,24 @@ class RefusedRequest:
         return True
 
 
+def build_join(request: gs.StreamRequest | gs.ResumeRequest, error: GraphdError) -> gs.WatchRequest | None:
+    """The request that follows the active run, which does already what a call wants: to go on with what is left.
+
+    A program that was killed and starts again makes such a call while its run still waits for a worker. None is
+    returned for calls that bring something of their own.
+    """
+    active = error.metadata.get("activeRunId", "")
+    if error.reason != "THREAD_BUSY" or not active or isinstance(request, gs.ResumeRequest):
+        return None
+    run = request.run
+    brings = run.WhichOneof("start") or run.HasField("update") or run.goto_targets
+    if brings or run.interrupt_before or run.interrupt_after:
+        return None
+    watch = gs.WatchRequest(thread_id=run.thread_id, run_id=active, filter=request.filter, follow=True)
+    watch.now.SetInParent()
+    return watch
+
+
 def _name_unknown(error: GraphdError, answered: Sequence[str]) -> GraphdError:
     """The refusal of answers, with the answered questions that are not open."""
     if error.reason == "THREAD_NOT_FOUND":
@@ -84,4 +102,4 @@ def _name_unknown(error: GraphdError, answered: Sequence[str]) -> GraphdError:
     return error
 
 
-__all__ = ["RefusedRequest"]
+__all__ = ["RefusedRequest", "build_join"]

@@ -19,7 +19,7 @@ from graphd.client.connection import GraphConnection
 from graphd.client.failures import error_of_run
 from graphd.client.items import Item
 from graphd.client.omitted_values import restore_values
-from graphd.client.refused_request import RefusedRequest
+from graphd.client.refused_request import RefusedRequest, build_join
 from graphd.client.resumable_stream import aread_events, read_events
 from graphd.client.run_stop import RunStop
 from graphd.client.snapshots import SnapshotReader, values_of
@@ -66,7 +66,7 @@ class RunCall:
     traced: TracedGraph | None = None
     """Tells callback handlers of the run; None when there are none."""
     _rest: gs.WatchRequest | None = field(default=None, init=False)
-    """Tells the rest of a run that one call has started."""
+    """Tells the rest of a run that was started."""
 
     def __post_init__(self) -> None:
         self._refused: RefusedRequest | None = None
@@ -198,7 +198,7 @@ class RunCall:
         return block
 
     def _cancel_run(self, reason: str) -> None:
-        if self._stop.has_ended or not (self._stop.run_id or self._is_called_by_node()):
+        if self._stop.has_ended or self._stop.is_joined or not (self._stop.run_id or self._is_called_by_node()):
             return  # the first event of the run finds that a drain was asked for
         request = gs.CancelRunRequest(
             thread_id=self.thread, run_id=self._stop.run_id, action=gs.CancelRunRequest.ACTION_DRAIN, reason=reason
@@ -340,6 +340,12 @@ class RunCall:
         """What to raise, or None when the request is to be made again."""
         if self._rest is not None:
             return error
+        self._rest = build_join(self.request, error)
+        if self._rest is not None:
+            self._stop.is_joined = self.local.is_joined = True
+            if self.local.gate is not None:
+                self.local.gate.open()  # what is due already is not announced to this reader
+            return None
         self._refused = self._refused or RefusedRequest(self.connection, self.request, self.gives_settings)
         return self._refused.recover_from(error)
 

@@ -23,19 +23,20 @@ class RunStop:
     the run. So the request is sent again: it begins nothing twice, and is answered when its run is stored.
     """
 
-    __slots__ = ("_local", "_request", "_server", "_stopped", "_thread", "has_ended", "is_sent", "run_id")
+    __slots__ = ("_local", "_request", "_server", "_stopped", "_thread", "has_ended", "is_joined", "is_sent", "run_id")
 
     def __init__(
         self, server: Server, thread: str, request: gs.StreamRequest | gs.ResumeRequest, local: LocalRun
     ) -> None:
         self._server, self._thread, self._request, self._local = server, thread, request, local
         self.run_id, self.is_sent, self.has_ended = "", False, False
+        self.is_joined = False
         self._stopped: run_pb2.Run | None = None
 
     @property
     def is_needed(self) -> bool:
-        """The run may be under way."""
-        return self.is_sent and not self.has_ended
+        """The run may be under way, and this call has begun it."""
+        return self.is_sent and not self.has_ended and not self.is_joined
 
     def mark_left(self) -> None:
         """Tasks of the run that are on their way here, or wait for its reader, are not to begin: it is over."""

@@ -36,6 +36,7 @@ class LocalRun:
     errors: dict[str, BaseException] = field(default_factory=dict)
     refused: list[BaseException] = field(default_factory=list)  # answers that the class of a question does not take
     cancelled: bool = False
+    is_joined: bool = False  # the call waits for a run that another call has begun
     gate: ReaderGate | None = None  # None: tasks begin when they are there
     program: Any = None  # the graph that was called
     store: Any = None  # of the graph that was called: the graphs inside of it see it too
@@ -102,10 +103,12 @@ def find_store(server: Target, thread: str) -> Any:
 
 
 def find_call(server: Target, thread: str) -> LocalRun | None:
-    """The latest call of this process on a thread, None if there is none."""
+    """The latest call of this process on a thread, None if there is none. One that began its run goes before one that
+    has joined it."""
     with _lock:
-        calls = _runs.get((server, thread))
-        return calls[-1] if calls else None
+        calls = _runs.get((server, thread), ())
+        began = (call for call in reversed(calls) if not call.is_joined)
+        return next(began, calls[-1] if calls else None)
 
 
 def mark_left(server: Target, run: str) -> None:

@@ -212,7 +212,8 @@ def to_graphd_error(error: grpc.RpcError) -> GraphdError:
     if (open_ids := metadata.get("openInterruptIds")) and open_ids not in text:
         text += f" (open: {', '.join(open_ids.split(','))})"
     if reason == "THREAD_BUSY":
-        text += ". In Python: Client().runs.wait, .cancel, or .start with RunOptions(when_busy=…)"
+        text += ". In Python: invoke(None, …) waits for that run; Client().runs.wait, .cancel, or .start with "
+        text += "RunOptions(when_busy=…)"
     kind = CLASSES.get(reason) or _BY_CODE.get(code, GraphdError)
     if code == "UNAVAILABLE" and not reason and (cause := _find_cause(text)) is not None:
         text += f"; {cause.remedy}"

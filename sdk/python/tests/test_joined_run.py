@@ -1,0 +1,138 @@
+"""A call without an input waits for the run that is active, and leaves it as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphd import START, InMemorySaver, StateGraph
+from graphd.client import resumable_stream, run_call
+from graphd.dev import DevServer, dev
+from graphd.errors import ThreadBusyError
+from graphd.types import Command, interrupt
+from tests.test_worker import State
+
+
+class SlowGraph:
+    """A graph that asks, and whose next node works until it may end."""
+
+    def __init__(self, server: DevServer, name: str) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+        def ask(state: State) -> dict[str, Any]:
+            return {"log": [interrupt("go?")]}
+
+        def work(state: State) -> dict[str, Any]:
+            self.begun.set()
+            assert self.may_end.wait(60)
+            return {"log": ["worked"]}
+
+        builder = StateGraph(State).add_node("ask", ask).add_node("work", work)
+        builder.add_edge(START, "ask").add_edge("ask", "work")
+        self.graph = builder.compile(InMemorySaver(server=server.address), name=name)
+        self.config: Any = {"configurable": {"thread_id": name}}
+        self.end: Any = None
+        self.graph.invoke({"log": []}, self.config)
+        self.first = threading.Thread(target=self._answer)
+        self.first.start()
+        assert self.begun.wait(60)
+
+    def _answer(self) -> None:
+        self.end = self.graph.invoke(Command(resume="yes"), self.config)
+
+    def finish(self) -> Any:
+        self.may_end.set()
+        self.first.join(60)
+        return self.end
+
+
+END = {"log": ["yes", "worked"]}
+
+
+@pytest.mark.parametrize("way", ["invoke", "values", "updates"])
+def test_a_call_without_an_input_joins_the_active_run(
+    server: DevServer, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowGraph(server, f"joined-{way}")
+    seen: list[Any] = []
+    follows = threading.Event()
+
+    def read_events(*args: Any, **named: Any) -> Iterator[Any]:
+        for event in resumable_stream.read_events(*args, **named):
+            if event.HasField("opened"):
+                follows.set()
+            yield event
+
+    monkeypatch.setattr(run_call, "read_events", read_events)
+
+    def join() -> None:
+        if way == "invoke":
+            seen.append(slow.graph.invoke(None, slow.config))
+        else:
+            seen.extend(slow.graph.stream(None, slow.config, stream_mode=way))
+
+    joining = threading.Thread(target=join)
+    joining.start()
+    with pytest.raises(ThreadBusyError, match=r"invoke\(None"):
+        slow.graph.invoke({"log": []}, slow.config)
+    with pytest.raises(ThreadBusyError):
+        slow.graph.invoke(None, slow.config, interrupt_after=["work"])
+    assert follows.wait(60)
+    assert slow.finish() == END
+    joining.join(60)
+    assert seen[-1] == ({"work": {"log": ["worked"]}} if way == "updates" else END)
+    assert slow.graph.invoke(None, slow.config) == END  # nothing is left to do
+
+
+async def test_who_joins_a_run_and_leaves_does_not_stop_it(server: DevServer) -> None:
+    slow = await asyncio.to_thread(SlowGraph, server, "joined-and-left")
+    graph, config = slow.graph, slow.config
+    for delay in (0.0, 0.01, 0.1):
+        items = aiter(graph.astream(None, config))
+        calls = [asyncio.ensure_future(call) for call in (graph.ainvoke(None, config), anext(items))]
+        await asyncio.sleep(delay)
+        for call in calls:
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+    assert await asyncio.to_thread(slow.finish) == END
+
+
+PROGRAM = """
+import os, signal, sys
+from typing import TypedDict
+from graphd import START, StateGraph
+
+class State(TypedDict, total=False):
+    done: str
+
+def work(state):
+    if sys.argv[2] == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"done": sys.argv[2]}
+
+graph = StateGraph(State).add_node("work", work).add_edge(START, "work").compile(server=sys.argv[1], name="dies")
+config = {"configurable": {"thread_id": "dies"}}
+print(graph.invoke({} if sys.argv[2] == "dies" else None, config))
+"""
+
+
+def test_a_program_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    with dev(flags=["--worker-beat", "100ms", "--worker-lease", "1s"]) as server:
+
+        def run(how: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, str(program), server.address, how]
+            return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+        assert run("dies").returncode == -9
+        ended = run("goes on")
+        assert (ended.returncode, ended.stdout) == (0, "{'done': 'goes on'}\n"), ended.stderr

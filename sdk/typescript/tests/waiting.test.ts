@@ -1,0 +1,134 @@
+/** What a program is told while it waits for a server or a worker. */
+import { afterEach, expect, test } from "vitest";
+import { dev } from "../src/dev/index.js";
+import { Annotation, Command, interrupt, START, StateGraph } from "../src/index.js";
+import { createClient } from "../src/node.js";
+import { startServer } from "./server.js";
+
+const started = startServer();
+
+const State = Annotation.Root({ answer: Annotation<string> });
+
+/** The warnings of the process, once there are some. */
+function expectWarning(code: string): Promise<string> {
+  return new Promise((resolve) => {
+    const listen = (warning: Error & { code?: string }) => {
+      if (warning.code !== code) return;
+      process.removeListener("warning", listen);
+      resolve(`${warning.name}: ${warning.message}`);
+    };
+    process.on("warning", listen);
+  });
+}
+
+afterEach(() => {
+  process.removeAllListeners("warning");
+});
+
+function buildGraph(name: string, options: { server?: string; second?: string } = {}) {
+  return new StateGraph(State)
+    .addNode("ask", () => ({ answer: interrupt<string, string>("go?") }))
+    .addNode(options.second ?? "end", (state) => ({ answer: `${state.answer}!` }))
+    .addEdge(START, "ask")
+    .addEdge("ask", (options.second ?? "end") as "ask")
+    .compile({ server: options.server ?? started.server.address, name });
+}
+
+test.each(["invoke", "stream"])("a run whose version no worker serves: %s", async (way) => {
+  const name = `unserved-${way}`;
+  const first = buildGraph(name);
+  const config = { configurable: { thread_id: name } };
+  await first.invoke({}, config);
+  await first.detach();
+  const changed = buildGraph(name, { second: "other" });
+  const warned = expectWarning("NO_WORKER_AVAILABLE");
+  const answer = new Command({ resume: "yes" });
+  const waiting =
+    way === "invoke"
+      ? changed.invoke(answer, config)
+      : changed.stream(answer, config).then(async (chunks) => {
+          for await (const _ of chunks);
+        });
+  const warning = await warned;
+  expect(warning).toMatch(
+    /^GraphdWarning: thread "unserved-.*", node "ask": no connected worker serves .*begin a new thread/,
+  );
+  const again = buildGraph(name);
+  await waiting;
+  expect((await changed.getState(config)).values).toEqual({ answer: "yes!" });
+  await again.detach();
+  await changed.detach();
+});
+
+test("a worker may start before its server", async () => {
+  const gone = await dev();
+  const { address } = gone;
+  await gone.close();
+  const graph = buildGraph("early", { server: address });
+  const warned = expectWarning("UNAVAILABLE");
+  const served = graph.serve();
+  expect(await warned).toMatch(
+    /no graphd answered at .* within 3 s.*ECONNREFUSED.* The worker goes on trying$/,
+  );
+  const server = await dev({ port: Number(address.split(":").at(-1)) });
+  const client = createClient(address);
+  await graph.connect();
+  expect(await client.invoke("early", {})).toMatchObject({ __interrupt__: [{ value: "go?" }] });
+  await graph.detach();
+  await served;
+  client.close();
+  await server.close();
+});
+
+test("a worker that leaves before it had a server", async () => {
+  const gone = await dev();
+  await gone.close();
+  const graph = buildGraph("left-early", { server: gone.address });
+  const served = graph.serve();
+  await graph.detach();
+  await served;
+});
+
+test("once a graph is connected others call it by its name", async () => {
+  for (let round = 0; round < 5; round++) {
+    const graph = buildGraph(`connected-${round}`);
+    await graph.connect();
+    const client = createClient(started.server.address);
+    expect(await client.invoke(`connected-${round}`, {})).toHaveProperty("__interrupt__");
+    client.close();
+    await graph.detach();
+  }
+});
+
+test("an answer of the wrong kind is named as what it is", async () => {
+  const graph = new StateGraph(State)
+    .addNode("ask", () => ({
+      answer: String(interrupt<string, boolean>("go?", { responseSchema: { type: "boolean" } })),
+    }))
+    .addEdge(START, "ask")
+    .compile({ server: started.server.address, name: "wrong-answer" });
+  const config = { configurable: { thread_id: "wrong-answer" } };
+  await graph.invoke({}, config);
+  await expect(graph.invoke(new Command({ resume: "yes" }), config)).rejects.toThrow(/^the answer: /);
+  await graph.detach();
+});
+
+test("an error of a node elsewhere says where it was thrown", async () => {
+  const graph = new StateGraph(State)
+    .addNode("fail", (): { answer: string } => {
+      throw new TypeError("no such order");
+    })
+    .addEdge(START, "fail")
+    .compile({ server: started.server.address, name: "thrown" });
+  await graph.connect();
+  const client = createClient(started.server.address);
+  const error = await client.invoke("thrown", {}).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error).toMatchObject({
+    message: "no such order",
+    node: "fail",
+    remoteStack: expect.stringContaining("waiting.test.ts"),
+  });
+  client.close();
+  await graph.detach();
+});
