@@ -90,8 +90,11 @@ func (c *chaos) once(ctx context.Context, key string) (string, error) {
 	return value, err
 }
 
+// ask shows what the workers in other languages show: Ask[string] would show a schema, too, and a
+// worker in another language that goes on would ask anew.
 func (s state) ask(ctx context.Context, what string) (string, error) {
-	return graph.Ask[string](ctx, map[string]any{"n": s.N, "round": s.Round, "ask": what})
+	answer, err := graph.Ask[any](ctx, map[string]any{"n": s.N, "round": s.Round, "ask": what})
+	return fmt.Sprint(answer), err
 }
 
 func (c *chaos) gather(ctx context.Context, s state) (any, error) {
