@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -47,8 +48,9 @@ type Engine struct {
 	conn   *grpc.ClientConn // in memory
 	drain  time.Duration
 
-	closing sync.Once
-	closed  error // of the first Close
+	isClosing atomic.Bool
+	closing   sync.Once
+	closed    error // of the first Close
 }
 
 // Open opens an engine on a store, with some graphs and their subgraphs. Runs that a process before
@@ -95,7 +97,7 @@ func (e *Engine) connect() (err error) {
 	e.conn, err = grpc.NewClient("passthrough:///memory",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))
 	if err == nil {
-		e.Client = client.New(e.server.ConnectProcess(e.conn))
+		e.Client = client.New(endingConn{e.server.ConnectProcess(e.conn), &e.isClosing})
 	}
 	return err
 }
@@ -147,9 +149,6 @@ func (e *Engine) putGraphs(ctx context.Context, graphs []*graph.Graph) error {
 	return nil
 }
 
-// ErrClosed refuses to serve an engine that was closed.
-var ErrClosed = errors.New("the engine is closed")
-
 // ExposureError refuses an address that other machines reach, for an engine that lacks protection.
 type ExposureError struct {
 	Address string
@@ -181,10 +180,13 @@ func (e *Engine) Serve(listener net.Listener) error {
 }
 
 // Close lets calls and nodes end, for as long as ctx and the option --drain-timeout allow, and closes
-// the store. What is not done goes on when the store is opened again. All calls return the error of
-// the first one.
+// the store. What is not done goes on when the store is opened again. Calls that it cuts, and all that
+// come later, fail with [ErrClosed]. All calls of Close return the error of the first one.
 func (e *Engine) Close(ctx context.Context) error {
-	e.closing.Do(func() { e.closed = e.closeAll(ctx) })
+	e.closing.Do(func() {
+		e.isClosing.Store(true)
+		e.closed = e.closeAll(ctx)
+	})
 	return e.closed
 }
 
