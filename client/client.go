@@ -27,9 +27,13 @@ type Client struct {
 	isReached atomic.Bool // a server has answered before
 }
 
-// Dial makes a client of the server at an address, HOST:PORT. Without options of transport
-// security the connection is in plain text. Nothing is sent before the first call.
+// Dial makes a client of the server at an address, HOST:PORT, or in another form of gRPC like
+// dns:///HOST:PORT. Without options of transport security the connection is in plain text. Nothing is
+// sent before the first call. The error is an [*AddressError], or that of an option.
 func Dial(address string, options ...grpc.DialOption) (*Client, error) {
+	if err := CheckAddress(address); err != nil {
+		return nil, err
+	}
 	all := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStaticStreamWindowSize(windowSize), grpc.WithStaticConnWindowSize(windowSize),

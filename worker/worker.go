@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/graphd-dev/graphd/client"
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/worker/internal/session"
@@ -96,9 +97,14 @@ func Run(ctx context.Context, address string, graphs ...*graph.Builder) error {
 	return w.Run(ctx)
 }
 
-// Dial makes a worker of the server at an address, HOST:PORT. Without options of transport security
-// the connection is in plain text. Nothing is sent before [Worker.Run], which closes the connection.
+// Dial makes a worker of the server at an address, HOST:PORT, or in another form of gRPC like
+// dns:///HOST:PORT. Without options of transport security the connection is in plain text. Nothing is
+// sent before [Worker.Run], which closes the connection. Errors are a [*client.AddressError], an
+// [*OptionError], and those of graphs.
 func Dial(address string, o Options, options ...grpc.DialOption) (*Worker, error) {
+	if err := client.CheckAddress(address); err != nil {
+		return nil, err
+	}
 	all := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), quickReconnects(),
 		grpc.WithStaticStreamWindowSize(windowSize), grpc.WithStaticConnWindowSize(windowSize),

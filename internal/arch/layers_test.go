@@ -569,7 +569,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/cli/client", neverLinks: driverPackages,
-		mayImport: []string{"internal/cli/argument", "internal/cli/exit", "internal/loopback", "internal/tlsfiles", "gen"},
+		mayImport: []string{"internal/cli/argument", "internal/cli/exit", "internal/loopback", "internal/tlsfiles", "client", "gen"},
 	},
 	{
 		path: "internal/cli/auditlog", neverLinks: driverPackages,
@@ -635,7 +635,7 @@ var layers = []layer{
 	},
 	{
 		path: "worker", containsPanics: true, neverLinks: driverPackages,
-		mayImport: []string{"worker/internal/document", "worker/internal/session", "worker/internal/task", "gen", "graph"},
+		mayImport: []string{"worker/internal/document", "worker/internal/session", "worker/internal/task", "client", "gen", "graph"},
 	},
 	// The engine in the process of its user wires a server.
 	{path: "", importsAnything: true},

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
+	api "github.com/graphd-dev/graphd/client"
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 )
@@ -38,16 +41,15 @@ const (
 
 // checkTarget returns an *exit.UsageError for an address that no server can have.
 func checkTarget(target string) error {
-	if !strings.Contains(target, ":") {
-		return exit.Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
-	}
-	switch scheme, _, _ := strings.Cut(target, "://"); scheme {
-	case "http", "https", "grpc", "redis", "rediss":
-		return exit.Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
-	}
 	if strings.Contains(target, ",") || strings.HasPrefix(target, "ipv4:") || strings.HasPrefix(target, "ipv6:") {
 		return exit.Usagef("--server %s is a list of addresses, which only workers in Python take", target).
 			WithHint("want one of them, like %s, or a name with all of them, like dns:///graphd.internal:7700", DefaultServer)
+	}
+	if scheme, _, _ := strings.Cut(target, "://"); slices.Contains([]string{"http", "https", "grpc", "redis", "rediss"}, scheme) {
+		return exit.Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
+	}
+	if refused, ok := errors.AsType[*api.AddressError](api.CheckAddress(target)); ok {
+		return exit.Usagef("--server %s %s", target, refused.Reason).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
 	return nil
 }

@@ -141,6 +141,7 @@ func TestWrongContextsAreRefused(t *testing.T) {
 		"long name":           {contexts.Context{Name: strings.Repeat("a", 65), Server: "localhost:1"}, "NAME is no name"},
 		"no server":           {contexts.Context{Name: "a"}, "--server is missing"},
 		"no port":             {contexts.Context{Name: "a", Server: "localhost"}, "names no port"},
+		"no port of a name":   {contexts.Context{Name: "a", Server: "dns:///localhost"}, "names no port"},
 		"URL":                 {contexts.Context{Name: "a", Server: "https://localhost:1"}, "https:// is no address"},
 		"half a pair":         {contexts.Context{Name: "a", Server: "localhost:1", TLSCert: "c.pem"}, "belong together"},
 		"missing CA":          {contexts.Context{Name: "a", Server: "localhost:1", TLSCA: filepath.Join(dir, "none.pem")}, "none.pem: no such file"},
