@@ -102,6 +102,6 @@ func showHealth(c *call) error { return c.writeJSON(http.StatusOK, map[string]bo
 func showInfo(c *call) error {
 	return c.writeJSON(http.StatusOK, map[string]any{
 		"version": c.server.opts.Version, "graphd": true,
-		"flags": map[string]bool{"assistants": true, "crons": false, "store": false, "langsmith": false, "langsmith_tracing_replicas": false, "strict_resume": false},
+		"flags": map[string]bool{"assistants": true, "crons": false, "store": false, "langsmith": false, "langsmith_tracing_replicas": false, "strict_resume": true},
 	})
 }

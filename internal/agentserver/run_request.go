@@ -31,7 +31,7 @@ type runRequest struct {
 	AfterSeconds    *float64          `json:"after_seconds"`
 	Webhook         string            `json:"webhook"`
 	Durability      string            `json:"durability"`
-	StrictResume    bool              `json:"strict_resume"`
+	StrictResume    bool              `json:"strict_resume"` // every answer is checked so
 	FeedbackKeys    textOrList        `json:"feedback_keys"`
 }
 
@@ -166,8 +166,6 @@ func (r *runRequest) refuseUnserved() error {
 		return invalidField("after_seconds", "is not served: start the run when it is to begin")
 	case r.Webhook != "":
 		return invalidField("webhook", "is not served: --webhooks of the server tell of questions, and joining a run tells of its end")
-	case r.StrictResume:
-		return invalidField("strict_resume", "is not served: graphd refuses such answers with 409 or 422 in any case")
 	case len(r.FeedbackKeys) > 0:
 		return invalidField("feedback_keys", "is not served: there is no LangSmith to send feedback to")
 	case r.Command != nil && !isAbsent(r.Command.Update) && !isObject(r.Command.Update):

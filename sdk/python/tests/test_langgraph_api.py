@@ -76,12 +76,18 @@ async def test_one_of_several_answers_at_once_counts(client: LangGraphClient) ->
         assert await http_status(client.runs.create(thread, "review", command={"resume": answers[0]})) == 409
 
 
-async def test_answers_that_fit_no_question_are_refused(client: LangGraphClient) -> None:
+@pytest.mark.parametrize("strict", [None, True])
+async def test_answers_that_fit_no_question_are_refused(client: LangGraphClient, strict: bool | None) -> None:
     thread = await new_thread(client)
     await client.runs.wait(thread, "twins", input={"topic": "x"})
-    assert await http_status(client.runs.create(thread, "twins", command={"resume": "both"})) == 422
-    assert await http_status(client.runs.create(thread, "twins", command={"resume": {uuid.uuid4().hex: 1}})) == 422
-    assert await http_status(client.runs.create(thread, "review", command={"resume": 1})) == 422
+
+    async def answer(graph: str, value: Any) -> int:
+        command: Any = {"resume": value}
+        return await http_status(client.runs.create(thread, graph, command=command, strict_resume=strict))
+
+    assert await answer("twins", "both") == 422
+    assert await answer("twins", {uuid.uuid4().hex: 1}) == 422
+    assert await answer("review", 1) == 422
     assert (await client.threads.get(thread))["status"] == "interrupted"
 
 

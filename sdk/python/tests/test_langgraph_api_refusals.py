@@ -165,7 +165,6 @@ async def test_endpoints_that_are_not_served(http: httpx.AsyncClient, method: st
         ({"assistant_id": "count", "durability": "none"}, "durability"),
         ({"assistant_id": "count", "after_seconds": 5}, "after_seconds"),
         ({"assistant_id": "count", "webhook": "http://127.0.0.1/"}, "webhook"),
-        ({"assistant_id": "count", "strict_resume": True}, "strict_resume"),
         ({"assistant_id": "count", "feedback_keys": ["x"]}, "feedback_keys"),
         ({"assistant_id": "count", "command": {"goto": {"input": 1}}}, "command.goto"),
         ({"assistant_id": "count", "command": {"update": [1]}}, "command.update"),
