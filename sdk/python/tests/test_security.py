@@ -16,7 +16,7 @@ import pytest
 from graphd import InMemorySaver, Security, StateGraph
 from graphd.dev import graphd_command
 from graphd.errors import GraphdError, InvalidSecurityError, UnauthenticatedError
-from graphd.security import PLAIN, Target, complete_address, is_loopback
+from graphd.security import PLAIN, Target, is_loopback
 from graphd.transport import certificates, token
 from graphd.transport.certificates import CertificateFiles
 from graphd.transport.dialer import Dialer
@@ -126,7 +126,6 @@ def test_a_certificate_and_its_key_belong_together(field: str) -> None:
         ("ipv4:127.0.0.1:1,10.0.0.1:1", False),
         ("ipv4:127.0.0.1:1%2C10.0.0.1:1", False),
         ("passthrough:///127.0.0.1:1", False),
-        ("localhost", False),
         ("localhost:7700/", False),
         ("", False),
     ],
@@ -328,18 +327,7 @@ def test_several_threads_open_a_server_once() -> None:
     assert len({id(server) for server in found}) == 1
 
 
-@pytest.mark.parametrize(
-    ("address", "called"),
-    [
-        ("localhost", "localhost:7700"),
-        ("graphd.internal", "graphd.internal:7700"),
-        ("10.0.0.1", "10.0.0.1:7700"),
-        ("[::1]", "[::1]:7700"),
-        ("localhost:1", "localhost:1"),
-        ("unix:/run/graphd", "unix:/run/graphd"),
-        ("dns:///graphd", "dns:///graphd"),
-        ("", ""),
-    ],
-)
-def test_a_host_alone_is_called_at_the_port_of_graphd(address: str, called: str) -> None:
-    assert complete_address(address) == called
+@pytest.mark.parametrize("address", ["localhost", "graphd.internal", "10.0.0.1", "[::1]"])
+def test_a_host_without_a_port_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match=r"names no port: want host:port, like localhost:7700"):
+        Security().check_target(address)

@@ -13,7 +13,6 @@ from graphd.errors import InvalidSecurityError
 
 FilePath = str | os.PathLike[str]
 MOST_TOKEN = 16 << 10  # bytes that a server reads of a token
-DEFAULT_PORT = 7700
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 _URL = re.compile("(https?|grpcs?)://")
 _TENANT = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -105,6 +104,8 @@ class Security:
         """Raises InvalidSecurityError when a server must not be called like this, and ValueError for a URL."""
         if _URL.match(address):
             raise ValueError(f"server is {address!r}: want host:port; for TLS see graphd.Security")
+        if _HOST.fullmatch(address):  # gRPC would call port 443
+            raise ValueError(f"server is {address!r}, which names no port: want host:port, like localhost:7700")
         if bool(self.cert) != bool(self.key):
             raise InvalidSecurityError(
                 "cert" if self.key else "key",
@@ -130,11 +131,6 @@ def check_token(option: str, token: str) -> None:
             f"{option} has a space or a character that a header can't carry",
             "want letters, digits and punctuation of ASCII, without a line break",
         )
-
-
-def complete_address(address: str) -> str:
-    """The address with the port of graphd where it names a host alone: gRPC would take 443."""
-    return f"{address}:{DEFAULT_PORT}" if _HOST.fullmatch(address) else address
 
 
 def is_loopback(address: str) -> bool:

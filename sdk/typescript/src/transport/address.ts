@@ -2,18 +2,15 @@ import { isIP } from "node:net";
 import { InvalidArgumentError, InvalidSecurityError } from "../errors/index.js";
 import type { ResolvedSecurity } from "./security.js";
 
-/** The port of graphd. */
-const DEFAULT_PORT = 7700;
-
-/** The address with the port of graphd where it names a host alone: gRPC would take 443. */
-export function completeAddress(address: string): string {
-  return /^([\w.-]+|\[[0-9A-Fa-f:.]+\])$/.test(address) ? `${address}:${DEFAULT_PORT}` : address;
-}
-
 /** Throws when a server must not be called like this. */
 export function checkTarget(address: string, security: ResolvedSecurity): void {
   if (address === "" || /^(https?|grpcs?):\/\//.test(address)) {
     const problem = `server is ${JSON.stringify(address)}: want host:port; for TLS see the option security`;
+    throw new InvalidArgumentError(problem, { violations: { server: problem } });
+  }
+  if (/^([\w.-]+|\[[0-9A-Fa-f:.]+\])$/.test(address)) {
+    // gRPC would call port 443.
+    const problem = `server is ${JSON.stringify(address)}, which names no port: want host:port, like localhost:7700`;
     throw new InvalidArgumentError(problem, { violations: { server: problem } });
   }
   const hasToken = security.token !== "" || security.tokenFile !== "";

@@ -1,5 +1,5 @@
 import { type ChannelCredentials, type ChannelOptions, Client, Metadata } from "@grpc/grpc-js";
-import { checkTarget, completeAddress } from "./address.js";
+import { checkTarget } from "./address.js";
 import { CertificateFiles } from "./certificates.js";
 import type { ResolvedSecurity } from "./security.js";
 import { openToken, type ReadToken } from "./token.js";
@@ -24,11 +24,11 @@ export class Channel {
   private readonly options: ChannelOptions;
   private opened: { client: Client; credentials: ChannelCredentials } | undefined;
 
-  readonly address: string;
-
-  constructor(address: string, security: ResolvedSecurity) {
-    this.address = completeAddress(address);
-    checkTarget(this.address, security);
+  constructor(
+    readonly address: string,
+    security: ResolvedSecurity,
+  ) {
+    checkTarget(address, security);
     this.files = new CertificateFiles(security);
     this.readToken = openToken(security);
     this.tenant = security.tenant;

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from graphd.security import Target, complete_address
+from graphd.security import Target
 from graphd.transport.certificates import CertificateFiles
 from graphd.transport.headers import HeaderSender, build_async_senders, open_headers
 
@@ -19,8 +19,8 @@ class Dialer:
 
     def __init__(self, target: Target) -> None:
         address, security = target
-        self._address = complete_address(address)
-        security.check_target(self._address)
+        security.check_target(address)
+        self._address = address
         self._files = CertificateFiles(security) if security.uses_tls else None
         self._headers = open_headers(security)
         # A proxy could read what goes to this host in plain text.
