@@ -27,19 +27,18 @@ type Client struct {
 	isReached atomic.Bool // a server has answered before
 }
 
-// Dial makes a client of the server at an address: HOST:PORT, HOST for its port 7700, or another form
-// of gRPC like dns:///HOST:PORT. Without options of transport security the connection is in plain
-// text. Nothing is sent before the first call. The error is an [*AddressError], or that of an option.
+// Dial makes a client of the server at an address, HOST:PORT, or in another form of gRPC like
+// dns:///HOST:PORT. Without options of transport security the connection is in plain text. Nothing is
+// sent before the first call. The error is an [*AddressError], or that of an option.
 func Dial(address string, options ...grpc.DialOption) (*Client, error) {
-	target, err := CompleteAddress(address)
-	if err != nil {
+	if err := CheckAddress(address); err != nil {
 		return nil, err
 	}
 	all := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStaticStreamWindowSize(windowSize), grpc.WithStaticConnWindowSize(windowSize),
 	}, options...)
-	conn, err := grpc.NewClient(target, all...)
+	conn, err := grpc.NewClient(address, all...)
 	if err != nil {
 		return nil, err
 	}

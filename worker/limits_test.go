@@ -206,10 +206,10 @@ func TestAWorkerNeedsCredentials(t *testing.T) {
 	require.NoError(t, receive(t, end, "the end of the worker"))
 }
 
-// A worker would wait for ever at an address where no server can be.
-func TestAWorkerRefusesAddressesOfNoServer(t *testing.T) {
-	err := worker.Run(t.Context(), "http://localhost:7700", oneNode("g", update(`{}`)))
-	refused, ok := errors.AsType[*client.AddressError](err)
+// gRPC would dial port 443 of a host without a port, and the worker would wait for ever.
+func TestAWorkerRefusesAddressesWithoutAPort(t *testing.T) {
+	err := worker.Run(t.Context(), "localhost", oneNode("g", update(`{}`)))
+	_, ok := errors.AsType[*client.AddressError](err)
 	require.True(t, ok, err)
-	require.Equal(t, "http://localhost:7700", refused.Address)
+	require.EqualError(t, err, `the address "localhost" of the server names no port: want HOST:PORT, like localhost:7700`)
 }

@@ -97,20 +97,19 @@ func Run(ctx context.Context, address string, graphs ...*graph.Builder) error {
 	return w.Run(ctx)
 }
 
-// Dial makes a worker of the server at an address: HOST:PORT, HOST for its port 7700, or another form
-// of gRPC like dns:///HOST:PORT. Without options of transport security the connection is in plain
-// text. Nothing is sent before [Worker.Run], which closes the connection. Errors are a [*client.AddressError], an
+// Dial makes a worker of the server at an address, HOST:PORT, or in another form of gRPC like
+// dns:///HOST:PORT. Without options of transport security the connection is in plain text. Nothing is
+// sent before [Worker.Run], which closes the connection. Errors are a [*client.AddressError], an
 // [*OptionError], and those of graphs.
 func Dial(address string, o Options, options ...grpc.DialOption) (*Worker, error) {
-	target, err := client.CompleteAddress(address)
-	if err != nil {
+	if err := client.CheckAddress(address); err != nil {
 		return nil, err
 	}
 	all := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), quickReconnects(),
 		grpc.WithStaticStreamWindowSize(windowSize), grpc.WithStaticConnWindowSize(windowSize),
 	}, options...)
-	conn, err := session.Dial(func() (*grpc.ClientConn, error) { return grpc.NewClient(target, all...) })
+	conn, err := session.Dial(func() (*grpc.ClientConn, error) { return grpc.NewClient(address, all...) })
 	if err != nil {
 		return nil, err
 	}

@@ -48,12 +48,8 @@ func checkTarget(target string) error {
 	if scheme, _, _ := strings.Cut(target, "://"); slices.Contains([]string{"http", "https", "grpc", "redis", "rediss"}, scheme) {
 		return exit.Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
-	completed, err := api.CompleteAddress(target)
-	if refused, ok := errors.AsType[*api.AddressError](err); ok {
+	if refused, ok := errors.AsType[*api.AddressError](api.CheckAddress(target)); ok {
 		return exit.Usagef("--server %s %s", target, refused.Reason).WithHint("want HOST:PORT, like %s", DefaultServer)
-	}
-	if completed != target {
-		return exit.Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
 	return nil
 }
