@@ -54,7 +54,7 @@ func reasonConstants(t *testing.T) map[string]bool {
 func TestTheGoPageShowsCodeThatRuns(t *testing.T) {
 	var sources []string
 	for _, path := range []string{
-		"example_test.go", "client/example_test.go", "worker/example_test.go", "examples/worker-go/main.go", "examples/handler-go/handler.go",
+		"example_test.go", "route_example_test.go", "client/example_test.go", "worker/example_test.go", "examples/worker-go/main.go", "examples/handler-go/handler.go",
 	} {
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
 		require.NoError(t, err)

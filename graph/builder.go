@@ -240,7 +240,8 @@ func (b *Builder) Join(from []string, to string) *Builder {
 }
 
 // Route lets a function decide where to go after a node: it returns the name of a node, a [Target]
-// or a list of those. to names all nodes that it may choose; none = any.
+// of [To] or [Send], [End], or a list of those, which may be mixed. An empty list goes nowhere. to
+// names all nodes that it may choose, and another choice fails with a [*RouteError]; none = any node.
 func (b *Builder) Route(from string, decide Func, to ...string) *Builder {
 	if decide == nil {
 		return b.addProblem("the route from %q has no function", from)

@@ -19,6 +19,17 @@ type Target struct {
 	Input any
 }
 
+// MarshalJSON writes the target as graph files and workers have it: the name of the node, or
+// {"$send": [node, input]}.
+func (t Target) MarshalJSON() ([]byte, error) {
+	if t.Input == nil {
+		return encodeJSON(t.Node)
+	}
+	return encodeJSON(struct {
+		Send [2]any `json:"$send"`
+	}{[2]any{t.Node, t.Input}})
+}
+
 // To runs a node in the next superstep, on the state.
 func To(node string) Target { return Target{Node: node} }
 

@@ -144,9 +144,10 @@ func newGraph(b *Builder) (*Graph, error) {
 	for _, e := range b.edges {
 		g.document.Edges = append(g.document.Edges, edgeDocument{e.from, e.to})
 	}
-	for i, r := range b.routes {
+	for i := range b.routes {
+		r := &b.routes[i]
 		function := g.functionName("route " + strconv.Itoa(i+1) + " from " + r.from)
-		g.functions[function] = r.decide
+		g.functions[function] = r.checkedFunc()
 		g.document.Routes = append(g.document.Routes, routeDocument{From: r.from, Router: function, Then: r.to})
 	}
 	return g, nil

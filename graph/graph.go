@@ -42,7 +42,7 @@ const End = "__end__"
 // json.RawMessage holding an object (taken as it is), nil for nothing, a Command
 // or several, or one Send. A graph whose state is a single value takes any value.
 // A conditional edge returns where to go: a node's name or path key, a Target, a
-// list of those, or a json.RawMessage of the same.
+// list of those, which may be mixed, or a json.RawMessage of the same.
 //
 // Any error fails the attempt; the node's retry policy decides about the next
 // attempt. See [Permanent], [RetryAfter] and [OfType].

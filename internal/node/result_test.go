@@ -66,7 +66,7 @@ func TestFunctionResultsThatCannotBeUsed(t *testing.T) {
 		value any
 		says  string
 	}{
-		"a number":           {42, "a node returns an object with a key per channel, not number 42 (int)"},
+		"a number":           {42, "a node returns an object with a key per channel, or a graph.Command{Goto: …}, not number 42 (int)"},
 		"a text":             {"done", `not string "done" (string)`},
 		"a list of numbers":  {[]int{1, 2}, "not array [1,2] ([]int)"},
 		"false":              {false, "not boolean false (bool)"},

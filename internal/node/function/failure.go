@@ -39,6 +39,7 @@ func FailureOf(err error) *pregel.Failure {
 		differs   *api.NonDeterministicError
 		dismissed *api.DismissedError
 		expired   *api.ExpiredError
+		route     *api.RouteError
 	)
 	f.Permanent = errors.As(err, &lasting)
 	if errors.As(err, &later) {
@@ -47,6 +48,9 @@ func FailureOf(err error) *pregel.Failure {
 	switch {
 	case errors.As(err, &differs):
 		f.Reason, f.Type, f.Permanent = runtime.FailedNonDeterministic, "NonDeterministic", true
+	case errors.As(err, &route):
+		f.Reason, f.Type, f.Permanent = runtime.FailedInvalidUpdate, "InvalidResult", true
+		f.Details = map[string]string{"target": route.Target}
 	case errors.As(err, &dismissed):
 		f.Type, f.Permanent = "Dismissed", true
 	case errors.As(err, &expired):

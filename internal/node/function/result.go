@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	api "github.com/graphd-dev/graphd/graph"
@@ -125,7 +126,7 @@ func (c *call) encodeUpdate(value any, parent bool) (payload.JSON, error) {
 	}
 	kind := payload.KindOf(text)
 	if kind != payload.ObjectKind && kind != payload.NullKind && !parent && c.task.State == Channels {
-		return "", fmt.Errorf("a node returns an object with a key per channel, not %s %s (%T)", kind, ShortenValue(text), value)
+		return "", fmt.Errorf("a node returns an object with a key per channel, or a graph.Command{Goto: …}, not %s %s (%T)", kind, ShortenValue(text), value)
 	}
 	return text, nil
 }
@@ -170,6 +171,11 @@ func (c *call) encodeDecision(value any) ([]checkpoint.Send, error) {
 		return c.encodeTargets(v)
 	case nil:
 		return nil, errors.New("it is nothing; return a node, a list of them, or graph.End")
+	}
+	if _, isText := value.(json.RawMessage); !isText {
+		if v := reflect.ValueOf(value); v.Kind() == reflect.Slice && v.IsNil() {
+			return nil, nil // an empty list
+		}
 	}
 	text, err := c.encodeValue(value, payload.AllowRepeatedKeys)
 	if err != nil {
