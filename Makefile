@@ -43,6 +43,8 @@ TS_BUILD   := $(TS)/.build/index.js
 
 # The JavaScript SDK of LangGraph Server, pinned in tests/langgraph-js/package-lock.json.
 LANGGRAPH_JS := tests/langgraph-js/node_modules/.package-lock.json
+# What examples/chat-ui is built and tested with, pinned in its package-lock.json.
+CHAT_UI      := examples/chat-ui/node_modules/.package-lock.json
 
 # For which platforms make wheels builds, or host for this machine alone.
 WHEELS      ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
@@ -113,7 +115,7 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: $(VENV)/ok $(PAGE) $(TS_BUILD) $(LANGGRAPH_JS) build ## Run all tests: go-test, python-test, page-smoke, examples, ts-test, bench-smoke and langgraph-js-test, three at a time
+test: $(VENV)/ok $(PAGE) $(TS_BUILD) $(LANGGRAPH_JS) $(CHAT_UI) build ## Run all tests: go-test, python-test, page-smoke, examples, ts-test, bench-smoke and langgraph-js-test, three at a time
 	$(MAKE) --no-print-directory -j3 --output-sync=target go-test python-test page-smoke examples ts-test bench-smoke langgraph-js-test
 
 .PHONY: go-test
@@ -144,13 +146,16 @@ ts-pack: $(TS_MODULES) build ## Pack the TypeScript SDK, and try the file in an 
 	cd $(TS) && GRAPHD_BIN='$(CURDIR)/bin/graphd' node tools/pack.mjs $(NODES)
 
 .PHONY: examples
-examples: $(VENV)/ok build ## Run the examples as people do: servers, workers and the command line as processes
+examples: $(VENV)/ok $(CHAT_UI) build ## Run the examples as people do: servers, workers, the command line and Chromium as processes
+	@$(CHROMIUM_CHECK)
 	GRAPHD_BIN='$(CURDIR)/bin/graphd' go test -C examples/notify-mail $(RACE) -vet=off -timeout=$(GOTIMEOUT) ./...
 	GRAPHD_BIN='$(CURDIR)/bin/graphd' go test -C examples/notify-chat $(RACE) -vet=off -timeout=$(GOTIMEOUT) ./...
 	go test -C examples/handler-go $(RACE) -vet=off -timeout=$(GOTIMEOUT) ./...
 	GRAPHD_BIN='$(CURDIR)/bin/graphd' go test -C examples/worker-go $(RACE) -vet=off -timeout=$(GOTIMEOUT) ./...
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q -c pyproject.toml \
 		$(PYTESTFLAGS) ../../examples
+	cd examples/chat-ui && node_modules/.bin/tsc --noEmit
+	cd examples/chat-ui && GRAPHD_BIN='$(CURDIR)/bin/graphd' PYTHON='$(VENV)/bin/python' node --test --test-timeout=600000
 
 .PHONY: oracle
 oracle: $(ORACLE)/ok build ## Play the recorded cases on LangGraph, and SEEDS (200) random graphs on it and on graphd (FIRST=number of the first, LANGGRAPH=1.2.11 takes another release)
@@ -459,6 +464,10 @@ $(PAGE): page/package-lock.json
 
 $(LANGGRAPH_JS): tests/langgraph-js/package-lock.json
 	cd tests/langgraph-js && npm ci --no-audit --no-fund --loglevel=error
+	@touch '$@'
+
+$(CHAT_UI): examples/chat-ui/package-lock.json
+	cd examples/chat-ui && npm ci --no-audit --no-fund --loglevel=error
 	@touch '$@'
 
 $(TS_BUILD): $(TS_MODULES) $(TS)/tsdown.config.ts $(shell find $(TS)/src -name '*.ts')
