@@ -102,51 +102,23 @@ func (e *Engine) connect() (err error) {
 	return err
 }
 
-// buildGraphs builds graphs and their subgraphs, which come first.
-func buildGraphs(builders []*graph.Builder) ([]*graph.Graph, error) {
-	var all []*graph.Graph
-	known := make(map[string]bool)
-	var add func(*graph.Graph)
-	add = func(g *graph.Graph) {
-		if known[g.Name()] {
-			return
-		}
-		known[g.Name()] = true
-		for _, sub := range g.Subgraphs() {
-			add(sub)
-		}
-		all = append(all, g)
-	}
-	for i, b := range builders {
-		if b == nil {
-			return nil, &OptionError{Reason: fmt.Sprintf("graph %d is nil", i+1), Remedy: "want graphs of graph.New"}
-		}
-		g, err := b.Build()
-		if err != nil {
-			return nil, err
-		}
-		if known[g.Name()] {
-			return nil, &OptionError{Reason: fmt.Sprintf("there are two graphs %q", g.Name()), Remedy: "want each name once, also among subgraphs"}
-		}
-		add(g)
-	}
-	return all, nil
-}
-
-// putGraphs puts the graphs into the store. The error has all mistakes of a graph.
+// putGraphs puts the graphs into the store. The error has all mistakes of the graphs that only the
+// server knows.
 func (e *Engine) putGraphs(ctx context.Context, graphs []*graph.Graph) error {
+	var wrong []error
 	for _, g := range graphs {
 		text, err := g.Document(graph.InProcess)
 		if err != nil {
-			return err
+			wrong = append(wrong, err)
+			continue
 		}
 		if _, err := e.Registry().PutGraph(ctx, &graphdv1.PutGraphRequest{
 			Definition: &graphdv1.PutGraphRequest_Document{Document: string(text)},
 		}); err != nil {
-			return fmt.Errorf("the graph %q: %w", g.Name(), client.FromGRPC(err))
+			wrong = append(wrong, fmt.Errorf("the graph %q: %w", g.Name(), client.FromGRPC(err)))
 		}
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 // ExposureError refuses an address that other machines reach, for an engine that lacks protection.

@@ -21,7 +21,8 @@ const Start = "__start__"
 //		Node("pay", graph.Typed(pay)).
 //		Chain(graph.Start, "receive", "pay", graph.End)
 //
-// Mistakes are kept until [Builder.Build]; where the graph is served, it is checked as a whole.
+// Mistakes are kept until [Builder.Build]; where the graph is served, it is checked as a whole. What
+// is described after a mistake is checked as well.
 type Builder struct {
 	name        string
 	description string
@@ -32,7 +33,7 @@ type Builder struct {
 	before      []string
 	after       []string
 	stepLimit   int
-	problems    []error
+	problems    []Problem
 }
 
 type channel struct {
@@ -89,7 +90,7 @@ func Initial(value any) ChannelOption {
 // superstep fail the run.
 func (b *Builder) Channel(name string, options ...ChannelOption) *Builder {
 	if slices.ContainsFunc(b.channels, func(c channel) bool { return c.name == name }) {
-		return b.addProblem("channel %q is there twice", name)
+		return b.addProblem("channels."+name, "is there twice: want each channel once")
 	}
 	c := channel{name: name}
 	for _, option := range options {
@@ -108,7 +109,7 @@ func (b *Builder) State(of any) *Builder {
 		t = t.Elem()
 	}
 	if t == nil || t.Kind() != reflect.Struct {
-		return b.addProblem("the state is a %T: want a struct", of)
+		return b.addProblem("channels", "the state is a %T: want a struct", of)
 	}
 	for _, field := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -120,7 +121,7 @@ func (b *Builder) State(of any) *Builder {
 		}
 		reducer := field.Tag.Get("graph")
 		if reducer != "" && mayBeNull(field.Type) && !strings.Contains(options, "omit") {
-			b.addProblem(`the field %s is null in JSON where it is empty, which the reducer %q does not take: want the tag json:"%s,omitempty"`, field.Name, reducer, name)
+			b.addProblem("channels."+name, `the field %s is null in JSON where it is empty, which the reducer %q does not take: want the tag json:"%s,omitempty"`, field.Name, reducer, name)
 		}
 		b.Channel(name, Reducer(reducer))
 	}
@@ -140,7 +141,7 @@ func mayBeNull(t reflect.Type) bool {
 // Node adds a node that runs a function.
 func (b *Builder) Node(name string, run Func, options ...NodeOption) *Builder {
 	if run == nil {
-		return b.addProblem("node %q has no function", name)
+		b.addProblem("nodes."+name, "has no function: want one")
 	}
 	return b.addNode(node{name: name, run: run}, options)
 }
@@ -148,14 +149,14 @@ func (b *Builder) Node(name string, run Func, options ...NodeOption) *Builder {
 // Subgraph adds a node that runs another graph on the channels that both have.
 func (b *Builder) Subgraph(name string, g *Builder, options ...NodeOption) *Builder {
 	if g == nil {
-		return b.addProblem("node %q has no graph", name)
+		b.addProblem("nodes."+name, "has no graph: want one of New")
 	}
 	return b.addNode(node{name: name, graph: g}, options)
 }
 
 func (b *Builder) addNode(n node, options []NodeOption) *Builder {
 	if slices.ContainsFunc(b.nodes, func(other node) bool { return other.name == n.name }) {
-		return b.addProblem("node %q is there twice", n.name)
+		return b.addProblem("nodes."+n.name, "is there twice: want each node once")
 	}
 	for _, option := range options {
 		option(&n.policy)
@@ -225,7 +226,7 @@ func (b *Builder) Edge(from, to string) *Builder {
 // Chain leads from each of some nodes to the next one.
 func (b *Builder) Chain(nodes ...string) *Builder {
 	if len(nodes) < 2 {
-		return b.addProblem("a chain of %d nodes leads nowhere: want two nodes or more", len(nodes))
+		return b.addProblem("edges", "a chain of %d nodes leads nowhere: want two nodes or more", len(nodes))
 	}
 	for i, from := range nodes[:len(nodes)-1] {
 		b.Edge(from, nodes[i+1])
@@ -244,7 +245,7 @@ func (b *Builder) Join(from []string, to string) *Builder {
 // names all nodes that it may choose, and another choice fails with a [*RouteError]; none = any node.
 func (b *Builder) Route(from string, decide Func, to ...string) *Builder {
 	if decide == nil {
-		return b.addProblem("the route from %q has no function", from)
+		b.addProblem(fmt.Sprintf("conditional_edges[%d]", len(b.routes)), "the route from %q has no function: want one", from)
 	}
 	b.routes = append(b.routes, route{from, decide, to})
 	return b
@@ -268,15 +269,31 @@ func (b *Builder) StepLimit(steps int) *Builder {
 	return b
 }
 
-// Build returns the graph. The error lists all mistakes of the description.
-func (b *Builder) Build() (*Graph, error) {
-	if len(b.problems) > 0 {
-		return nil, fmt.Errorf("the graph %q is described wrongly: %w", b.name, errors.Join(b.problems...))
+// Build returns the graph. The error has a [*DescriptionError] with all mistakes of the description,
+// and of each subgraph: errors.Join joins several. The graph is then what is left of the description,
+// to be checked and not to be run.
+func (b *Builder) Build() (*Graph, error) { return b.buildWithin(nil) }
+
+// buildWithin builds the graph inside others.
+func (b *Builder) buildWithin(outer []*Builder) (*Graph, error) {
+	g, subgraphErrors := newGraph(b, append(slices.Clone(outer), b))
+	var own error
+	if problems := slices.Concat(b.problems, g.problems); len(problems) > 0 {
+		own = &DescriptionError{Graph: b.name, Problems: problems}
 	}
-	return newGraph(b)
+	return g, joinErrors(append([]error{own}, subgraphErrors...))
 }
 
-func (b *Builder) addProblem(format string, arguments ...any) *Builder {
-	b.problems = append(b.problems, fmt.Errorf(format, arguments...))
+// joinErrors joins errors; one alone stays what it is.
+func joinErrors(all []error) error {
+	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
+	if len(all) == 1 {
+		return all[0]
+	}
+	return errors.Join(all...)
+}
+
+func (b *Builder) addProblem(field, format string, arguments ...any) *Builder {
+	b.problems = append(b.problems, Problem{field, fmt.Sprintf(format, arguments...)})
 	return b
 }

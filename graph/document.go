@@ -17,6 +17,8 @@ type Graph struct {
 	functions Functions
 	reducers  map[string]Reduce
 	subgraphs []*Graph
+	problems  []Problem
+	builder   *Builder // of this graph
 }
 
 // Name returns the name of the graph.
@@ -125,21 +127,19 @@ type routeDocument struct {
 	Then     []string `json:"then,omitempty"`
 }
 
-func newGraph(b *Builder) (*Graph, error) {
-	g := &Graph{name: b.name, functions: make(Functions), reducers: make(map[string]Reduce)}
+// newGraph makes the graph of a builder, which is the last of those around it. The errors are those of
+// subgraphs.
+func newGraph(b *Builder, around []*Builder) (g *Graph, subgraphErrors []error) {
+	g = &Graph{name: b.name, builder: b, functions: make(Functions), reducers: make(map[string]Reduce)}
 	g.document = document{
 		Graph: b.name, Description: b.description, Channels: make(map[string]channelDocument), Nodes: make(map[string]nodeDocument),
 		InterruptBefore: b.before, InterruptAfter: b.after, StepLimit: b.stepLimit,
 	}
 	for i := range b.channels {
-		if err := g.addChannel(&b.channels[i]); err != nil {
-			return nil, err
-		}
+		g.addChannel(&b.channels[i])
 	}
 	for i := range b.nodes {
-		if err := g.addNode(&b.nodes[i]); err != nil {
-			return nil, err
-		}
+		subgraphErrors = append(subgraphErrors, g.addNode(&b.nodes[i], around))
 	}
 	for _, e := range b.edges {
 		g.document.Edges = append(g.document.Edges, edgeDocument{e.from, e.to})
@@ -150,18 +150,18 @@ func newGraph(b *Builder) (*Graph, error) {
 		g.functions[function] = r.checkedFunc()
 		g.document.Routes = append(g.document.Routes, routeDocument{From: r.from, Router: function, Then: r.to})
 	}
-	return g, nil
+	return g, subgraphErrors
 }
 
 // functionName returns how the document calls a function: functions of several graphs are in one
 // process.
 func (g *Graph) functionName(of string) string { return g.name + ": " + of }
 
-func (g *Graph) addChannel(c *channel) error {
+func (g *Graph) addChannel(c *channel) {
 	d := channelDocument{Reducer: c.reducer}
 	if c.reduce != nil {
 		if c.reducer != "" {
-			return fmt.Errorf("channel %q of graph %q has the reducer %q and a function: want one of them", c.name, g.name, c.reducer)
+			g.addProblem("channels."+c.name, "has the reducer %q and a function: want one of them", c.reducer)
 		}
 		d.Reducer, d.Function = "remote", g.functionName("reducer of "+c.name)
 		g.reducers[d.Function] = c.reduce
@@ -169,15 +169,20 @@ func (g *Graph) addChannel(c *channel) error {
 	if c.hasStart {
 		text, err := encodeJSON(c.initial)
 		if err != nil {
-			return fmt.Errorf("the initial value of channel %q of graph %q: %w", c.name, g.name, err)
+			g.addProblem("channels."+c.name+".default", "can't be written as JSON: %v", err)
 		}
 		d.Default = text
 	}
 	g.document.Channels[c.name] = d
-	return nil
 }
 
-func (g *Graph) addNode(n *node) error {
+func (g *Graph) addProblem(field, format string, arguments ...any) {
+	g.problems = append(g.problems, Problem{field, fmt.Sprintf(format, arguments...)})
+}
+
+// addNode adds a node of a builder, which is the last of those around it. The error is that of a
+// subgraph.
+func (g *Graph) addNode(n *node, around []*Builder) (subgraphError error) {
 	p := &n.policy
 	d := nodeDocument{
 		Description: p.description, Reads: p.reads, Defer: p.waits, Destinations: p.destinations, ErrorHandler: p.errorHandler,
@@ -188,25 +193,35 @@ func (g *Graph) addNode(n *node) error {
 			r.MaxAttempts, formatDuration(r.InitialInterval), r.Backoff, formatDuration(r.MaxInterval), r.NoJitter, r.On,
 		})
 	}
-	if n.graph != nil {
-		sub, err := n.graph.Build()
-		if err != nil {
-			return err
-		}
-		d.Graph = sub.name
-		g.addSubgraph(sub)
-	} else {
+	switch {
+	case n.graph == nil:
 		d.Function = g.functionName("node " + n.name)
 		g.functions[d.Function] = n.run
+	case slices.Contains(around, n.graph):
+		g.addProblem("nodes."+n.name, "runs the graph %q, which contains this one: want a graph without it", n.graph.name)
+		d.Graph = n.graph.name
+	default:
+		var sub *Graph
+		sub, subgraphError = n.graph.buildWithin(around)
+		d.Graph = sub.name
+		g.addSubgraph(n.name, sub)
 	}
 	g.document.Nodes[n.name] = d
-	return nil
+	return subgraphError
 }
 
-func (g *Graph) addSubgraph(sub *Graph) {
-	if !slices.ContainsFunc(g.subgraphs, func(known *Graph) bool { return known.name == sub.name }) {
-		g.subgraphs = append(g.subgraphs, sub)
+// addSubgraph adds a graph that a node runs.
+func (g *Graph) addSubgraph(node string, sub *Graph) {
+	for _, known := range g.subgraphs {
+		if known.name != sub.name {
+			continue
+		}
+		if known.builder != sub.builder {
+			g.addProblem("nodes."+node, "runs another graph %q than a node before: want names that differ", sub.name)
+		}
+		return
 	}
+	g.subgraphs = append(g.subgraphs, sub)
 }
 
 // formatDuration writes a duration as graph files have it, "" = none.

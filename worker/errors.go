@@ -32,17 +32,18 @@ type GraphProblem struct {
 	Description string
 }
 
-// Error lists the problems.
+// Error lists the problems, a line for each.
 func (e *GraphError) Error() string {
-	var all []string
+	var text strings.Builder
+	fmt.Fprintf(&text, "the server does not take the graph %q:", e.Graph)
 	for _, p := range e.Problems {
+		text.WriteString("\n  ")
 		if p.Field != "" {
-			all = append(all, p.Field+": "+p.Description)
-			continue
+			text.WriteString(p.Field + ": ")
 		}
-		all = append(all, p.Description)
+		text.WriteString(p.Description)
 	}
-	return fmt.Sprintf("the server does not take the graph %q: %s", e.Graph, strings.Join(all, "; "))
+	return text.String()
 }
 
 func newGraphError(g *graphdv1.GraphRegistration) *GraphError {

@@ -101,7 +101,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"worker: Nodes[0].Functions is empty, and Routers and Reducers too: want functions of the graph": {Nodes: []worker.Nodes{{Graph: "g"}}},
 		`worker: Nodes[0].Functions has no function under "n": want a function`:                          {Nodes: []worker.Nodes{{Graph: "g", Functions: graph.Functions{"n": nil}}}},
 		`worker: Nodes[0].Reducers has no function under "r": want a function`:                           {Nodes: []worker.Nodes{{Graph: "g", Reducers: map[string]graph.Reduce{"r": nil}}}},
-		`the graph "g" is described wrongly: node "n" is there twice`:                                    {Graphs: []*graph.Builder{oneNode("g", update(`{}`)).Node("n", update(`{}`))}},
+		"the graph \"g\" is described wrongly:\n  nodes.n: is there twice: want each node once":          {Graphs: []*graph.Builder{oneNode("g", update(`{}`)).Node("n", update(`{}`))}},
 		`worker: Graphs has two graphs "g": want each name once, also among subgraphs`:                   {Graphs: []*graph.Builder{g, oneNode("g", update(`{}`)).Channel("c")}},
 	} {
 		_, err := worker.Dial("127.0.0.1:1", o)

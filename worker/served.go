@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,14 +29,11 @@ type graphCode struct {
 
 func newServed(o *Options) (*served, error) {
 	s := &served{code: make(map[string]*graphCode)}
-	for _, b := range o.Graphs {
-		if b == nil {
-			return nil, &OptionError{Field: "Graphs", Reason: "has a nil graph: want graphs of graph.New"}
-		}
-		g, err := b.Build()
-		if err != nil {
-			return nil, err
-		}
+	graphs, err := buildGraphs(o.Graphs)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range graphs {
 		if err := s.addGraph(g); err != nil {
 			return nil, err
 		}
@@ -49,6 +47,32 @@ func newServed(o *Options) (*served, error) {
 		return nil, &OptionError{Field: "Graphs", Reason: "is empty, and Nodes too: want a graph to serve"}
 	}
 	return s, nil
+}
+
+// buildGraphs builds graphs. The error has all that is wrong with their descriptions.
+func buildGraphs(builders []*graph.Builder) ([]*graph.Graph, error) {
+	graphs := make([]*graph.Graph, 0, len(builders))
+	var wrong []error
+	for _, b := range builders {
+		if b == nil {
+			wrong = append(wrong, &OptionError{Field: "Graphs", Reason: "has a nil graph: want graphs of graph.New"})
+			continue
+		}
+		g, err := b.Build()
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+		graphs = append(graphs, g)
+	}
+	return graphs, joinErrors(wrong)
+}
+
+// joinErrors joins errors; one alone stays what it is.
+func joinErrors(all []error) error {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return errors.Join(all...)
 }
 
 // addGraph adds a graph and, before it, its subgraphs.

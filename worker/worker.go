@@ -197,15 +197,20 @@ func (w *Worker) Version(name string) string {
 	return w.versions[name]
 }
 
-// takeWelcome notes the versions of graphs. The error names the graph that the server refuses.
+// takeWelcome notes the versions of graphs. The error names the graphs that the server refuses.
 func (w *Worker) takeWelcome(welcome *graphdv1.Welcome) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	var refused []error
 	for _, g := range welcome.GetGraphs() {
 		if len(g.GetProblems()) > 0 {
-			return newGraphError(g)
+			refused = append(refused, newGraphError(g))
+			continue
 		}
 		w.versions[g.GetGraph()] = g.GetVersion()
+	}
+	if len(refused) > 0 {
+		return joinErrors(refused)
 	}
 	select {
 	case <-w.ready:

@@ -333,14 +333,14 @@ func TestWrongGraphsAreRefused(t *testing.T) {
 		graph *graph.Builder
 		want  []string
 	}{
-		"no function": {graph.New("g").Node("a", nil), []string{`node "a" has no function`}},
-		"twice":       {newChain("g", "a").Node("a", say("log", 1)).Channel("log"), []string{`node "a" is there twice`, `channel "log" is there twice`}},
+		"no function": {graph.New("g").Node("a", nil), []string{"nodes.a: has no function"}},
+		"twice":       {newChain("g", "a").Node("a", say("log", 1)).Channel("log"), []string{"nodes.a: is there twice", "channels.log: is there twice"}},
 		"nowhere":     {newChain("g", "a").Edge("a", "b"), []string{`"b"`}},
-		"value":       {graph.New("g").Channel("f", graph.Initial(func() {})).Node("a", say("f", 1)).Edge(graph.Start, "a"), []string{`channel "f"`, "unsupported type"}},
+		"value":       {graph.New("g").Channel("f", graph.Initial(func() {})).Node("a", say("f", 1)).Edge(graph.Start, "a"), []string{"channels.f.default:", "unsupported type"}},
 		"reducers": {
 			graph.New("g").Channel("n", graph.Reducer("append"), graph.ReduceBy(func(a, _ int) (int, error) { return a, nil })).
 				Node("a", say("n", 1)).Edge(graph.Start, "a"),
-			[]string{`channel "n"`, "want one of them"},
+			[]string{"channels.n:", "want one of them"},
 		},
 		"a list that may be null": {
 			graph.New("g").State(struct {
