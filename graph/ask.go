@@ -221,9 +221,9 @@ func Schema(schema any) AskOption {
 }
 
 // ofType has answers fit a type.
-func ofType(t reflect.Type) AskOption {
+func ofType(t reflect.Type, isStrict bool) AskOption {
 	return func(q *Question) error {
-		q.Schema = answerSchema(t)
+		q.Schema = answerSchema(t, isStrict)
 		return nil
 	}
 }
@@ -295,15 +295,16 @@ func askQuestion(ctx context.Context, payload any, options []AskOption) (answer 
 
 // Ask is Interrupt with the answer decoded into a T. Without a [Schema] of its own
 // the question has that of T if it is a boolean, a number, a string, a struct or a
-// map: another answer, and null, is refused where it is given. Of another T the
-// answer null leaves the zero T.
+// map: another answer, and null, is refused where it is given. Fields that a
+// struct has not are dropped, see [Strict]. Of another T the answer null leaves
+// the zero T.
 func Ask[T any](ctx context.Context, payload any, options ...AskOption) (T, error) {
 	var answer T
-	text, hasSecrets, err := askQuestion(ctx, payload, append([]AskOption{ofType(reflect.TypeFor[T]())}, options...))
+	text, hasSecrets, err := askQuestion(ctx, payload, append([]AskOption{ofType(reflect.TypeFor[T](), isStrict(ctx))}, options...))
 	if err != nil {
 		return answer, err
 	}
-	if err := decodeJSON(text, &answer); err != nil {
+	if err := decodeAnswer(ctx, text, &answer); err != nil {
 		if hasSecrets { // the error of the decoder may repeat them as well
 			return answer, OfType("AnswerMismatch", Permanent(fmt.Errorf("the answer, which has secret parts, is no %T", answer)))
 		}

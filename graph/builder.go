@@ -33,6 +33,7 @@ type Builder struct {
 	before      []string
 	after       []string
 	stepLimit   int
+	isStrict    bool
 	problems    []Problem
 }
 
@@ -74,6 +75,13 @@ func (b *Builder) Describe(text string) *Builder {
 	return b
 }
 
+// Strict refuses keys that the graph does not know, in inputs of runs and in updates of nodes, and has
+// its functions be [Strict]. Without it they are dropped.
+func (b *Builder) Strict() *Builder {
+	b.isStrict = true
+	return b
+}
+
 // ChannelOption adds to a channel.
 type ChannelOption func(*channel)
 
@@ -111,16 +119,9 @@ func (b *Builder) State(of any) *Builder {
 	if t == nil || t.Kind() != reflect.Struct {
 		return b.addProblem("channels", "the state is a %T: want a struct", of)
 	}
-	for _, field := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !field.IsExported() || name == "-" || field.Anonymous && name == "" {
-			continue
-		}
-		if name == "" {
-			name = field.Name
-		}
-		reducer := field.Tag.Get("graph")
-		if reducer != "" && mayBeNull(field.Type) && !strings.Contains(options, "omit") {
+	for _, field := range jsonFields(t) {
+		name, reducer := field.name, field.Tag.Get("graph")
+		if reducer != "" && mayBeNull(field.Type) && !strings.Contains(field.options, "omit") {
 			b.addProblem("channels."+name, `the field %s is null in JSON where it is empty, which the reducer %q does not take: want the tag json:"%s,omitempty"`, field.Name, reducer, name)
 		}
 		b.Channel(name, Reducer(reducer))

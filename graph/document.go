@@ -77,6 +77,7 @@ func (g *Graph) Document(where Place) ([]byte, error) {
 type document struct {
 	Graph           string                     `json:"graph"`
 	Description     string                     `json:"description,omitempty"`
+	Strict          bool                       `json:"strict,omitempty"`
 	Channels        map[string]channelDocument `json:"channels"`
 	Nodes           map[string]nodeDocument    `json:"nodes"`
 	Edges           []edgeDocument             `json:"edges,omitempty"`
@@ -132,7 +133,7 @@ type routeDocument struct {
 func newGraph(b *Builder, around []*Builder) (g *Graph, subgraphErrors []error) {
 	g = &Graph{name: b.name, builder: b, functions: make(Functions), reducers: make(map[string]Reduce)}
 	g.document = document{
-		Graph: b.name, Description: b.description, Channels: make(map[string]channelDocument), Nodes: make(map[string]nodeDocument),
+		Graph: b.name, Description: b.description, Strict: b.isStrict, Channels: make(map[string]channelDocument), Nodes: make(map[string]nodeDocument),
 		InterruptBefore: b.before, InterruptAfter: b.after, StepLimit: b.stepLimit,
 	}
 	for i := range b.channels {
@@ -147,10 +148,18 @@ func newGraph(b *Builder, around []*Builder) (g *Graph, subgraphErrors []error) 
 	for i := range b.routes {
 		r := &b.routes[i]
 		function := g.functionName("route " + strconv.Itoa(i+1) + " from " + r.from)
-		g.functions[function] = r.checkedFunc()
+		g.functions[function] = b.strictFunc(r.checkedFunc())
 		g.document.Routes = append(g.document.Routes, routeDocument{From: r.from, Router: function, Then: r.to})
 	}
 	return g, subgraphErrors
+}
+
+// strictFunc returns a function of the graph.
+func (b *Builder) strictFunc(f Func) Func {
+	if b.isStrict {
+		return Strict(f)
+	}
+	return f
 }
 
 // functionName returns how the document calls a function: functions of several graphs are in one
@@ -196,7 +205,7 @@ func (g *Graph) addNode(n *node, around []*Builder) (subgraphError error) {
 	switch {
 	case n.graph == nil:
 		d.Function = g.functionName("node " + n.name)
-		g.functions[d.Function] = n.run
+		g.functions[d.Function] = g.builder.strictFunc(n.run)
 	case slices.Contains(around, n.graph):
 		g.addProblem("nodes."+n.name, "runs the graph %q, which contains this one: want a graph without it", n.graph.name)
 		d.Graph = n.graph.name

@@ -58,7 +58,7 @@ func Typed[S any](f func(ctx context.Context, state S) (any, error)) Func {
 	return func(ctx context.Context, state State) (any, error) {
 		var s S
 		if err := state.Unmarshal(&s); err != nil {
-			return nil, Permanent(err)
+			return nil, Permanent(unknownKeysType(err))
 		}
 		return f(ctx, s)
 	}

@@ -111,6 +111,7 @@ func TestAnswersHaveTheSchemaOfTheirType(t *testing.T) {
 	require.JSONEq(t, `{"type":"integer","minimum":0}`, askedSchema[uint8](t))
 	require.JSONEq(t, `{"type":"number"}`, askedSchema[float64](t))
 	require.JSONEq(t, `{"type":"string"}`, askedSchema[string](t))
+	require.JSONEq(t, `{"type":"number"}`, askedSchema[json.Number](t))
 	require.JSONEq(t, `{"type":"object"}`, askedSchema[struct{ N int }](t))
 	require.JSONEq(t, `{"type":"object"}`, askedSchema[map[string]int](t))
 	require.Empty(t, askedSchema[any](t))

@@ -20,7 +20,10 @@ type Values interface {
 // State is a function's view of the graph's state: the channels its node reads,
 // as they were when the superstep began. For a node that was reached by a Send it
 // is the value that was sent.
-type State struct{ values Values }
+type State struct {
+	values     Values
+	strictness strictness
+}
 
 // NewState makes a State. Tests of functions may use it as well.
 func NewState(v Values) State { return State{values: v} }
@@ -44,16 +47,26 @@ func (s State) Decode(key string, v any) error {
 	if text == nil {
 		return &KeyError{Key: key, Known: s.Keys()}
 	}
-	if err := decodeJSON(text, v); err != nil {
+	err := decodeJSON(text, v)
+	if err == nil && s.strictness != notStrict {
+		err = checkKeys(text, v, strictValue)
+	}
+	if err != nil {
 		return fmt.Errorf("state key %q: %w", key, err)
 	}
 	return nil
 }
 
 // Unmarshal reads the state into v, usually a pointer to a struct. Channels
-// that are unset leave their fields as they are.
+// that are unset leave their fields as they are, and those without a field are
+// dropped, see [Strict].
 func (s State) Unmarshal(v any) error {
-	if err := decodeJSON([]byte(s.Raw()), v); err != nil {
+	text := []byte(s.Raw())
+	err := decodeJSON(text, v)
+	if err == nil {
+		err = checkKeys(text, v, s.strictness)
+	}
+	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
 	return nil
