@@ -27,17 +27,20 @@ import (
 )
 
 // Store is where an engine keeps its threads.
-type Store struct{ text string }
+type Store struct {
+	text    string
+	isRedis bool
+}
 
 // Memory keeps threads as long as the engine is open.
-func Memory() Store { return Store{"memory"} }
+func Memory() Store { return Store{text: "memory"} }
 
 // SQLite keeps threads in a file. One process has it open at a time.
-func SQLite(path string) Store { return Store{"sqlite:" + path} }
+func SQLite(path string) Store { return Store{text: "sqlite:" + path} }
 
 // Redis keeps threads in Redis, at a URL like redis://127.0.0.1:6379/0. Engines and servers on the
 // same Redis share them.
-func Redis(url string) Store { return Store{url} }
+func Redis(url string) Store { return Store{text: url, isRedis: true} }
 
 // Engine runs graphs in this process. Its client is that of a server; nothing of it leaves the
 // process before [Engine.Serve]. Its methods may be called at the same time.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -51,8 +52,8 @@ func replacedFlags() map[string]string {
 
 // serverOptions returns the options of a server on a store.
 func (o *Options) serverOptions(store Store) (*server.Options, error) {
-	if store.text == "" {
-		return nil, &OptionError{Reason: "there is no store", Remedy: `want Memory(), SQLite("app.db") or Redis(url)`}
+	if err := store.check(); err != nil {
+		return nil, err
 	}
 	all := &server.Options{}
 	flags := pflag.NewFlagSet("engine", pflag.ContinueOnError)
@@ -83,10 +84,32 @@ func (o *Options) serverOptions(store Store) (*server.Options, error) {
 // text.
 func explainOption(err error) error {
 	if usage, ok := errors.AsType[*exit.UsageError](err); ok {
-		return &OptionError{Reason: usage.Message, Remedy: usage.Hint}
+		return &OptionError{Reason: usage.Message, Remedy: nameStores(usage.Hint)}
 	}
 	if hinted, ok := errors.AsType[*exit.HintError](err); ok {
-		return fmt.Errorf("%w: %s", hinted.Err, hinted.Hint)
+		return fmt.Errorf("%w: %s", hinted.Err, nameStores(hinted.Hint))
 	}
 	return err
+}
+
+// check refuses a store that can't be one.
+func (s Store) check() error {
+	switch kind, rest, _ := strings.Cut(s.text, ":"); {
+	case s.text == "":
+		return &OptionError{Reason: "there is no store", Remedy: `want Memory(), SQLite("app.db") or Redis(url)`}
+	case s.isRedis && kind != "redis" && kind != "rediss":
+		return &OptionError{Reason: "the URL of Redis is none", Remedy: "want one like redis://127.0.0.1:6379/0, or rediss:// for TLS"}
+	case kind == "sqlite" && rest == "":
+		return &OptionError{Reason: "SQLite has no path", Remedy: `want a file, like SQLite("app.db")`}
+	}
+	return nil
+}
+
+// nameStores returns a text in which stores are those of Open, and not the option of a server.
+func nameStores(text string) string {
+	return strings.NewReplacer(
+		"with --store sqlite:PATH", "with graphd.SQLite(PATH)",
+		"with --store redis://HOST:PORT/DB", `with graphd.Redis("redis://HOST:PORT/DB")`,
+		"with --store rediss://HOST:PORT/DB", `with graphd.Redis("rediss://HOST:PORT/DB")`,
+	).Replace(text)
 }
