@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoTask says that the ctx is not the ctx of a node function.
-var ErrNoTask = errors.New("not called with the context of a node function")
+var ErrNoTask = errors.New("not called with the context of a node function: want the ctx that the function was given")
 
 // Task is the attempt that a function runs in. graphd implements it; a test of
 // a function may bring its own.

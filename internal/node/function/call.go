@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -193,7 +194,7 @@ func (c *call) checkAsk(ctx context.Context, a *pregel.Ask) error {
 		return fmt.Errorf("the schema of the question: %w", err)
 	case a.Default != "" && len(wrong) > 0:
 		wrong = runtime.HideViolations(wrong, a.Secret)
-		return fmt.Errorf("the default answer misses the schema: %s %s", wrong[0].Field, wrong[0].Description)
+		return fmt.Errorf("the default answer misses the schema: %s", strings.TrimSpace(wrong[0].Field+" "+wrong[0].Description))
 	}
 	return nil
 }
