@@ -67,7 +67,7 @@ func (h *handler) handle(r *http.Request, m message) (*client.Outcome, error) {
 func refuse(w http.ResponseWriter, err error) {
 	e, ok := errors.AsType[*client.Error](err)
 	switch {
-	case !ok:
+	case !ok, errors.Is(err, graphd.ErrClosed):
 		http.Error(w, "try again", http.StatusServiceUnavailable)
 	case e.Reason == client.InterruptAlreadyResolved, e.Reason == client.ThreadBusy, e.Reason == client.ThreadInterrupted:
 		http.Error(w, "another message of this session was first", http.StatusConflict)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/graphd-dev/graphd"
 )
 
 // program is the example as a process.
@@ -136,5 +139,21 @@ func TestWrongMessages(t *testing.T) {
 	}
 	if code, got := p.send("a/b", "a chair"); code != http.StatusBadRequest || !strings.Contains(got.Text, "thread_id") {
 		t.Fatalf("%d %+v", code, got)
+	}
+}
+
+// While the engine is closed, a customer is told to try again.
+func TestAClosedEngineIsNoMistakeOfTheCustomer(t *testing.T) {
+	engine, err := graphd.Open(t.Context(), graphd.Memory(), newOrders())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	(&handler{engine}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"session":"s","text":"tea"}`)))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Fatal(w.Code, w.Body)
 	}
 }
