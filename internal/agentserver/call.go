@@ -183,6 +183,21 @@ func (c *call) queryFlag(name string) (bool, error) {
 	}
 }
 
+// queryWords reads the words of a parameter of the URL: repeated, with commas between, or a JSON
+// list, as the JavaScript SDK sends one.
+func (c *call) queryWords(name string) (words []string, err error) {
+	for _, given := range c.r.URL.Query()[name] {
+		list := strings.Split(given, ",")
+		if strings.HasPrefix(given, "[") {
+			if list = nil; json.Unmarshal([]byte(given), &list) != nil {
+				return nil, invalidField(name, "is %.100q: want a word, or a JSON list of words", given)
+			}
+		}
+		words = append(words, slices.DeleteFunc(list, func(word string) bool { return word == "" })...)
+	}
+	return words, nil
+}
+
 // queryNumber reads a number from 0 to most of the URL.
 func (c *call) queryNumber(name string, standard, most int) (int, error) {
 	given := c.r.URL.Query().Get(name)

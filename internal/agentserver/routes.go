@@ -55,6 +55,7 @@ func listRoutes() []route {
 		{"GET /threads/{thread}/runs/{run}/stream", joinStream},
 		{"POST /threads/{thread}/runs/{run}/cancel", cancelRun},
 
+		{"GET /threads/{thread}/stream", joinThreadStream},
 		{"POST /threads/{thread}/commands", runCommandOnThread},
 		{"POST /threads/{thread}/stream/events", streamEvents},
 

@@ -16,6 +16,7 @@ type sseWriter struct {
 	showIDs bool
 	skip    eventID // events up to this one were sent before
 	last    eventID // of the last event
+	suffix  string  // of all ids
 }
 
 // eventID is the id of a server-sent event: that of an event of graphd, and the number of the one that
@@ -82,7 +83,7 @@ func (w *sseWriter) writeEvent(name string, data []byte) error {
 	out.Write(data)
 	out.WriteString("\r\n")
 	if w.showIDs {
-		out.WriteString("id: " + w.last.String() + "\r\n")
+		out.WriteString("id: " + w.last.String() + w.suffix + "\r\n")
 	}
 	out.WriteString("\r\n")
 	return w.writePart(out.Bytes())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -135,11 +134,9 @@ func joinStream(c *call) error {
 // chooseModes returns the leg as it is to be shown: as its request said, or as this one does.
 func (c *call) chooseModes(l *leg) (*leg, error) {
 	shown := *l
-	var modes []string
-	for _, given := range c.r.URL.Query()["stream_mode"] {
-		if given != "" {
-			modes = append(modes, strings.Split(given, ",")...)
-		}
+	modes, err := c.queryWords("stream_mode")
+	if err != nil {
+		return nil, err
 	}
 	if len(modes) == 0 {
 		return &shown, nil

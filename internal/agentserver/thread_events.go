@@ -1,26 +1,19 @@
 package agentserver
 
 import (
-	"context"
-	"errors"
-	"io"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
-	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // eventStream shows what happens on a thread, across its runs.
 type eventStream struct {
-	call    *call
+	*threadFollower
+
 	request *eventRequest
-	thread  string
-	out     *sseWriter
 	shown   *eventTranslator
-	life    *time.Ticker
 }
 
 // streamEvents answers POST /threads/{id}/stream/events. The thread may come later. Without since the
@@ -41,11 +34,9 @@ func streamEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	defer cancel()
-	c.ctx = ctx
-	s := &eventStream{call: c, request: request, thread: thread, out: &sseWriter{call: c}, life: time.NewTicker(lifeInterval)}
-	defer s.life.Stop()
+	follower, end := newThreadFollower(c, thread)
+	defer end()
+	s := &eventStream{threadFollower: follower, request: request}
 	isLater := of == nil
 	if isLater {
 		s.out.begin()
@@ -55,48 +46,6 @@ func streamEvents(c *call) error {
 	}
 	s.shown = newEventTranslator(c, request, of.GetGraph())
 	return s.followThread(of, isLater)
-}
-
-// findThread returns a thread, nil when there is none.
-func (c *call) findThread(id string) (*graphdv1.Thread, error) {
-	of, err := c.threads.GetThread(c.ctx, &graphdv1.GetThreadRequest{ThreadId: id})
-	if reasonOf(err) == "THREAD_NOT_FOUND" {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	return of, err
-}
-
-// Bounds of the time between two looks for a thread that is not there yet.
-const (
-	firstLook  = 50 * time.Millisecond
-	latestLook = time.Second
-)
-
-// awaitThread waits until there is a thread. It is nil when the client leaves before.
-func (s *eventStream) awaitThread() (*graphdv1.Thread, error) {
-	pause := firstLook
-	look := time.NewTimer(pause)
-	defer look.Stop()
-	for {
-		select {
-		case <-s.call.ctx.Done():
-			return nil, nil //nolint:nilnil // the client has left
-		case <-s.life.C:
-			if err := s.out.writeLife(); err != nil {
-				return nil, err
-			}
-		case <-look.C:
-			of, err := s.call.findThread(s.thread)
-			if err != nil {
-				return nil, errBrokenOff // the client connects again, and learns why
-			}
-			if of != nil {
-				return of, nil
-			}
-			pause = min(pause+pause/8, latestLook) // one that has just opened sees its thread soon
-			look.Reset(pause)
-		}
-	}
 }
 
 // followThread shows the newest run from where it was last gone on with, or what comes after since,
@@ -116,7 +65,7 @@ func (s *eventStream) followThread(of *graphdv1.Thread, isLater bool) error {
 		if err != nil {
 			return err
 		}
-		end, err := s.relayEvents(source)
+		end, err := s.relayEvents(source, s.showEvent)
 		if err != nil || end == nil {
 			return err
 		}
@@ -180,48 +129,6 @@ func (s *eventStream) openWatch(request *graphdv1.WatchRequest) (eventSource, er
 	}
 	s.out.begin()
 	return source, nil
-}
-
-// tryWatch begins a stream of graphd, and reads how it was opened.
-func (s *eventStream) tryWatch(request *graphdv1.WatchRequest) (eventSource, *graphdv1.StreamOpened, error) {
-	source, err := s.call.graphs.Watch(s.call.ctx, request)
-	if err != nil {
-		return nil, nil, err
-	}
-	first, err := source.Recv()
-	return source, first.GetOpened(), err
-}
-
-// relayEvents shows the events of one stream of graphd. It returns how that has ended, nil when the
-// client has left.
-func (s *eventStream) relayEvents(source eventSource) (*graphdv1.EndOfStream, error) {
-	events := make(chan received)
-	go contain.Func(func() { receiveAll(s.call.ctx, source, events) }, s.call.server.opts.OnPanic)()
-	var end *graphdv1.EndOfStream
-	for {
-		select {
-		case <-s.call.ctx.Done():
-			return nil, nil //nolint:nilnil // the client has left
-		case <-s.life.C:
-			if err := s.out.writeLife(); err != nil {
-				return nil, err
-			}
-		case got := <-events:
-			if errors.Is(got.err, io.EOF) {
-				return end, nil
-			}
-			if got.err != nil {
-				return nil, errBrokenOff // the client connects again
-			}
-			if got.event.GetEnd() != nil {
-				end = got.event.GetEnd()
-			}
-			s.life.Reset(lifeInterval)
-			if err := s.showEvent(got.event); err != nil {
-				return nil, err
-			}
-		}
-	}
 }
 
 // isTrimmed reports whether a cursor is of events that are not there any more.

@@ -15,6 +15,18 @@ async function collect(parts) {
   return list;
 }
 
+/** Reads parts up to the first one that is the last. */
+async function take(parts, isLast) {
+  const list = [];
+  for await (const part of parts) {
+    list.push(part);
+    if (isLast(part)) return list;
+  }
+  throw new Error(`the stream has ended after ${JSON.stringify(list)}`);
+}
+
+const isEnd = (run) => ({ event, data }) => event === "metadata" && data.run_id === run && data.status === "run_done";
+
 const text = (values) => values.messages.map((m) => `${m.type}: ${m.content}`);
 const given = { messages: [{ role: "user", content: "hi" }] };
 
@@ -46,6 +58,9 @@ for (const version of ["sdk-1", "sdk-2"]) {
       assert.deepEqual(rest, asked.slice(asked.indexOf(part) + 1));
     }
 
+    const chosen = await collect(client.runs.joinStream(thread, created.run_id, { lastEventId: "-1", streamMode: ["values", "updates"] }));
+    assert.deepEqual(new Set(chosen.map((part) => part.event)), new Set(["metadata", "values", "updates"]));
+
     const answered = await client.runs.wait(thread, "chat", { command: { resume: "yes" } });
     assert.deepEqual(text(answered), ["human: hi", "ai: You said: hi", "ai: decided: yes"]);
     assert.deepEqual((await client.runs.list(thread)).map((run) => run.status), ["success", "success"]);
@@ -67,5 +82,26 @@ for (const version of ["sdk-1", "sdk-2"]) {
     assert.deepEqual((await client.assistants.getGraph("chat")).nodes.map((n) => n.id), ["__start__", "reply", "review", "close", "__end__"]);
     await client.threads.delete(thread);
     await assert.rejects(client.threads.get(thread), /404/);
+  });
+
+  test(`${version}: the runs of a thread`, async () => {
+    const { Client } = await import(version);
+    const client = new Client({ apiUrl: server.url });
+    const { thread_id: thread } = await client.threads.create();
+    const asked = await collect(client.runs.stream(thread, "chat", { input: given, streamMode: ["values"], streamResumable: true }));
+    await client.runs.wait(thread, "chat", { command: { resume: "yes" } });
+    const runs = (await client.runs.list(thread)).map((run) => run.run_id).reverse();
+    const life = runs.flatMap((run_id) => [{ run_id, attempt: 1 }, { run_id, status: "run_done" }]);
+
+    const seen = await take(client.threads.joinStream(thread, { lastEventId: "-", streamMode: ["lifecycle", "state_update"] }), isEnd(runs[1]));
+    assert.deepEqual(seen.filter((part) => part.event === "metadata").map((part) => part.data), life);
+    const states = seen.filter((part) => part.event === "state_update");
+    assert.equal(states.at(-1).data.checkpoint.checkpoint_id, (await client.threads.getState(thread)).checkpoint.checkpoint_id);
+
+    const shown = await take(client.threads.joinStream(thread, { lastEventId: "-" }), isEnd(runs[1]));
+    const first = shown.slice(0, shown.findIndex(isEnd(runs[0])));
+    assert.deepEqual(first.map(({ event, data }) => ({ event, data })), asked.map(({ event, data }) => ({ event, data })));
+    const rest = await take(client.threads.joinStream(thread, { lastEventId: first.at(-1).id }), isEnd(runs[1]));
+    assert.deepEqual(rest, shown.slice(first.length));
   });
 }
