@@ -76,3 +76,30 @@ func TestAGraphDropsUnknownKeys(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strictOrder{Product: "milk", Paid: true}, got)
 }
+
+// A value that is sent has the keys of the struct that its node takes, here and in a worker.
+func TestAStrictGraphSendsKnownKeys(t *testing.T) {
+	type item struct {
+		Name string `json:"name"`
+	}
+	bothPlaces(t, func(t *testing.T, inWorker bool) {
+		for key, isKnown := range map[string]bool{"name": true, "nama": false} {
+			g := graph.New("routed").State(routed{}).Strict().Edge(graph.Start, "first").
+				Node("first", func(context.Context, graph.State) (any, error) { return nil, nil }).
+				Node("take", graph.Typed(func(_ context.Context, i item) (any, error) { return routed{Visits: []string{i.Name}}, nil })).
+				Route("first", func(context.Context, graph.State) (any, error) {
+					return graph.Send("take", map[string]any{key: "tea"}), nil
+				}, "take")
+			o := runRouted(t, inWorker, g)
+			if isKnown {
+				got, err := client.Output[routed](o)
+				require.NoError(t, err)
+				require.Equal(t, []string{"tea"}, got.Visits)
+				continue
+			}
+			require.ErrorContains(t, o.Err(), `unknown key "/nama": want name`)
+			require.Equal(t, "UnknownKey", o.Run.GetFailure().GetType())
+			require.Equal(t, "take", o.Run.GetFailure().GetNode())
+		}
+	})
+}
