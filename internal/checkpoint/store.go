@@ -212,6 +212,16 @@ type Counter interface {
 	CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error)
 }
 
+// ThreadPager passes over the threads that a query selects, in the order of Threads. Its Limit does
+// not matter. It must read indexes alone, so threads whose records can't be read count, too.
+type ThreadPager interface {
+	// SkipThreads returns the place of the last of the first n threads, after which the others are
+	// listed, and the zero place when there are fewer. n is 1 or more.
+	SkipThreads(ctx context.Context, q ThreadQuery, n int) (ThreadPosition, error)
+	// CountSelectedThreads returns how many threads there are, or atMost if there are more.
+	CountSelectedThreads(ctx context.Context, q ThreadQuery, atMost int) (int, error)
+}
+
 // TagCounter counts open interrupts by their tags.
 type TagCounter interface {
 	// CountTags returns how many open interrupts of a tenant, which is named, have each of some
@@ -225,8 +235,11 @@ type ThreadQuery struct {
 	State    ThreadState
 	Graph    string
 	Metadata map[string]string // all must be equal
-	Before   ThreadPosition    // keyset page: strictly after this position in the order
-	Limit    int               // 0 = all
+	// OnlyUUIDs selects threads whose ids are UUIDs, see IsUUID. It is no condition that an index
+	// finds: the order is that of the other fields.
+	OnlyUUIDs bool
+	Before    ThreadPosition // keyset page: strictly after this position in the order
+	Limit     int            // 0 = all
 }
 
 // ThreadPosition is a place in the order of Threads; zero = the start.
@@ -357,6 +370,7 @@ type Reader interface {
 	Records
 	Index
 	Counter
+	ThreadPager
 	TagCounter
 	// Close waits for calls under way. Calls made later must fail with an error
 	// that wraps ErrUnavailable.

@@ -78,6 +78,9 @@ func (q *ThreadQuery) HasConditions() bool {
 
 // MatchesThread reports whether a thread meets the conditions of a query.
 func (q *ThreadQuery) MatchesThread(h *Head) bool {
+	if !q.MatchesID(h.Thread) {
+		return false
+	}
 	if q.State != "" && q.State != h.State || q.Graph != "" && q.Graph != h.Graph {
 		return false
 	}

@@ -57,6 +57,7 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"Index", indexCases()},
 		{"Tags", tagCases()},
 		{"ThreadTags", threadTagCases()},
+		{"ThreadPager", threadPagerCases()},
 		{"Tenants", tenantCases()},
 		{"Values", valueCases()},
 		{"Bounds", boundCases()},

@@ -49,6 +49,8 @@ const (
 	CountThreads        Method = "CountThreads"
 	CountOpenInterrupts Method = "CountOpenInterrupts"
 	CountTags           Method = "CountTags"
+	SkipThreads         Method = "SkipThreads"
+	CountSelected       Method = "CountSelectedThreads"
 	LatestChange        Method = "LatestChange"
 )
 
@@ -227,6 +229,16 @@ func (s *Store) CountThreads(ctx context.Context, tenant string, atMost int) (in
 // CountOpenInterrupts passes on or breaks the call.
 func (s *Store) CountOpenInterrupts(ctx context.Context, tenant string, atMost int) (int, error) {
 	return callWithFaults(ctx, s, CountOpenInterrupts, func() (int, error) { return s.store.CountOpenInterrupts(ctx, tenant, atMost) })
+}
+
+// SkipThreads passes on or breaks the call.
+func (s *Store) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (checkpoint.ThreadPosition, error) {
+	return callWithFaults(ctx, s, SkipThreads, func() (checkpoint.ThreadPosition, error) { return s.store.SkipThreads(ctx, q, n) })
+}
+
+// CountSelectedThreads passes on or breaks the call.
+func (s *Store) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (int, error) {
+	return callWithFaults(ctx, s, CountSelected, func() (int, error) { return s.store.CountSelectedThreads(ctx, q, atMost) })
 }
 
 // LatestChange passes on or breaks the call.

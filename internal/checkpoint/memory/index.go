@@ -3,9 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -325,27 +323,6 @@ func (ti *tenantInterrupts) findTagged(q *checkpoint.InterruptQuery) []checkpoin
 	return out
 }
 
-// Threads lists heads by update time, newest first.
-func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	if err := s.checkOpen(ctx); err != nil {
-		return nil, err
-	}
-	var out []checkpoint.Head
-	for i := range s.shards {
-		for _, t := range s.shards[i].listThreads(q.Tenant) {
-			t.mu.Lock()
-			if !t.isDeleted && isThreadSelected(&q, &t.head) {
-				out = append(out, t.readHead(s))
-			}
-			t.mu.Unlock()
-		}
-	}
-	slices.SortFunc(out, func(a, b checkpoint.Head) int {
-		return compareThreads(q.PositionOf(&a), q.PositionOf(&b))
-	})
-	return slices.Clone(cutAtLimit(out, q.Limit, (*checkpoint.Head).Size)), nil
-}
-
 // cutAtLimit ends a list where a limit does.
 func cutAtLimit[T any](list []T, limit int, size func(*T) int) []T {
 	portion := checkpoint.Portion{Limit: limit}
@@ -356,27 +333,4 @@ func cutAtLimit[T any](list []T, limit int, size func(*T) int) []T {
 		portion.Take(size(&list[i]))
 	}
 	return list
-}
-
-// listThreads lists the threads of a tenant, "" = of all.
-func (s *shard) listThreads(owner string) []*thread {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if owner != "" {
-		return slices.Collect(maps.Values(s.tenants[owner]))
-	}
-	var out []*thread
-	for _, threads := range s.tenants {
-		out = slices.AppendSeq(out, maps.Values(threads))
-	}
-	return out
-}
-
-func compareThreads(a, b checkpoint.ThreadPosition) int {
-	return cmp.Or(b.Time().Compare(a.Time()), strings.Compare(a.Thread, b.Thread))
-}
-
-// isThreadSelected reports whether a query selects a thread, behind the place where the page begins.
-func isThreadSelected(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
-	return q.MatchesThread(h) && (q.Before == (checkpoint.ThreadPosition{}) || compareThreads(q.PositionOf(h), q.Before) > 0)
 }

@@ -162,6 +162,25 @@ func (r *Reader) Threads(ctx context.Context, q checkpoint.ThreadQuery) (out []c
 	return out, err
 }
 
+// SkipThreads returns the place of the last of the first n threads that a query selects, zero when there
+// are fewer.
+func (r *Reader) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (at checkpoint.ThreadPosition, err error) {
+	err = r.readStore(ctx, func() error {
+		at, err = r.index.SkipThreads(ctx, q, n)
+		return err
+	})
+	return at, err
+}
+
+// CountSelectedThreads returns how many threads a query selects, or atMost if it selects more.
+func (r *Reader) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (n int, err error) {
+	err = r.readStore(ctx, func() error {
+		n, err = r.index.CountSelectedThreads(ctx, q, atMost)
+		return err
+	})
+	return n, err
+}
+
 // Interrupts lists interrupts over all threads.
 func (r *Reader) Interrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,

@@ -285,7 +285,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600))
 
 	for path, want := range map[string]string{
-		newer:                           "has schema version 99, this graphd knows up to 7",
+		newer:                           "has schema version 99, this graphd knows up to 8",
 		older:                           "has schema version 1, which no released graphd wrote and none can migrate",
 		foreign:                         "not of graphd",
 		text:                            "not a database",

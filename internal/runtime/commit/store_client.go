@@ -193,6 +193,16 @@ func (s *StoreClient) CountOpenInterrupts(ctx context.Context, tenant string, at
 	return callStore(ctx, s, func(ctx context.Context) (int, error) { return s.Store.CountOpenInterrupts(ctx, tenant, atMost) })
 }
 
+// SkipThreads implements checkpoint.ThreadPager, with the errors of callStore.
+func (s *StoreClient) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (checkpoint.ThreadPosition, error) {
+	return callStore(ctx, s, func(ctx context.Context) (checkpoint.ThreadPosition, error) { return s.Store.SkipThreads(ctx, q, n) })
+}
+
+// CountSelectedThreads implements checkpoint.ThreadPager, with the errors of callStore.
+func (s *StoreClient) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (int, error) {
+	return callStore(ctx, s, func(ctx context.Context) (int, error) { return s.Store.CountSelectedThreads(ctx, q, atMost) })
+}
+
 // LatestChange implements checkpoint.Index, with the errors of callStore.
 func (s *StoreClient) LatestChange(ctx context.Context) (uint64, error) {
 	return callStore(ctx, s, func(ctx context.Context) (uint64, error) { return s.Store.LatestChange(ctx) })

@@ -171,6 +171,26 @@ func (r *Reader) Threads(ctx context.Context, memory *runtime.CallMemory, q chec
 	})
 }
 
+// SkipThreads passes over the first n threads of a query, and returns the place of the last, zero when
+// there are fewer. The errors are *Error: those of the store.
+func (r *Reader) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (checkpoint.ThreadPosition, error) {
+	at, err := r.store.SkipThreads(ctx, q, n)
+	if err != nil {
+		return at, runtime.TranslateStoreError(err)
+	}
+	return at, nil
+}
+
+// CountThreads returns how many threads a query selects, or atMost if it selects more. The errors are
+// *Error: those of the store.
+func (r *Reader) CountThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (int, error) {
+	n, err := r.store.CountSelectedThreads(ctx, q, atMost)
+	if err != nil {
+		return 0, runtime.TranslateStoreError(err)
+	}
+	return n, nil
+}
+
 // Interrupts lists interrupts over all threads. The errors are those of Threads.
 func (r *Reader) Interrupts(ctx context.Context, memory *runtime.CallMemory, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return r.ListInterrupts(ctx, memory, runtime.ReadWaitTimeout, q)

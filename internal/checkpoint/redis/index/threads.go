@@ -50,7 +50,7 @@ func (x *Reader) listAllThreads(ctx context.Context, q *checkpoint.ThreadQuery) 
 		return x.readTenants(ctx, q.Tenant, size, func(owners []string) (indexPage, error) {
 			return x.readMembers(ctx, owners, []string{layout.KeyThreads}, from, size, func(member string) (indexEntry, bool) {
 				thread, _, _, ok := layout.ParseThreadMember(member)
-				return indexEntry{thread: thread}, ok
+				return indexEntry{thread: thread}, ok && q.MatchesID(thread)
 			})
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
@@ -69,7 +69,9 @@ func (x *Reader) listTaggedThreads(ctx context.Context, q *checkpoint.ThreadQuer
 	return walkIndex(q.Limit, placeAfter(q), func(from string) (indexPage, error) {
 		ask := sizes.takeSize()
 		return x.readTenants(ctx, q.Tenant, ask, func(owners []string) (indexPage, error) {
-			return x.readTagged(ctx, l, owners, from, ask)
+			page, err := x.readTagged(ctx, l, owners, from, ask)
+			page.entries = slices.DeleteFunc(page.entries, func(e indexEntry) bool { return !q.MatchesID(e.thread) })
+			return page, err
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
 		return x.readHeads(ctx, list, portion, func(h *checkpoint.Head, at *indexEntry) bool {

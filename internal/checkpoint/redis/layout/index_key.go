@@ -55,6 +55,17 @@ func ThreadPosition(at time.Time, thread string) string { return formatNewestFir
 // formatNewestFirst returns an instant as 16 digits that sort against the order of instants.
 func formatNewestFirst(t time.Time) string { return fmt.Sprintf("%016x", ^sortableTime(t)) }
 
+// ParseThreadPlace splits the place of a thread in a list of threads: a member of the list, or what follows
+// the tag in the list of tags.
+func ParseThreadPlace(place string) (at time.Time, thread string, ok bool) {
+	thread, _, ok = ParseMember(place)
+	if !ok {
+		return at, "", false
+	}
+	n, err := strconv.ParseUint(place[:16], 16, 64)
+	return FromUnixNanos(int64(^n ^ 1<<63)), thread, err == nil //nolint:gosec // the inverse of formatNewestFirst
+}
+
 // ParseThreadMember splits a member of the list of threads.
 func ParseThreadMember(member string) (thread, state, graph string, ok bool) {
 	thread, rest, ok := ParseMember(member)

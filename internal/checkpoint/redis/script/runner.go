@@ -116,6 +116,62 @@ func (r *Runner) CountMembers(ctx context.Context, keys []string) (total int64, 
 	return total, err
 }
 
+// Range is members of a sorted set in the form of ZRANGEBYLEX, at most so many.
+type Range struct {
+	Key, Begin, End string
+	Limit           int
+}
+
+// ReadRanges reads ranges, in as few exchanges as there are servers.
+func (r *Runner) ReadRanges(ctx context.Context, list []Range) (out [][]string, err error) {
+	err = Retry(ctx, func() error {
+		pipe := r.client.Pipeline()
+		sent := make([]*goredis.StringSliceCmd, len(list))
+		for i, a := range list {
+			sent[i] = pipe.ZRangeByLex(ctx, a.Key, &goredis.ZRangeBy{Min: a.Begin, Max: a.End, Count: int64(a.Limit)})
+		}
+		_, err := pipe.Exec(ctx)
+		out = make([][]string, len(list))
+		for i, cmd := range sent {
+			out[i] = cmd.Val()
+		}
+		return err
+	})
+	return out, err
+}
+
+// Lookup is members that a sorted set may have.
+type Lookup struct {
+	Key     string
+	Members []string
+}
+
+// HasMembers reports which members there are, in as few exchanges as there are servers.
+func (r *Runner) HasMembers(ctx context.Context, list []Lookup) (out [][]bool, err error) {
+	err = Retry(ctx, func() error {
+		pipe := r.client.Pipeline()
+		sent := make([]*goredis.Cmd, len(list))
+		for i := range list {
+			args := make([]any, 0, 2+len(list[i].Members))
+			args = append(args, "zmscore", list[i].Key)
+			for _, member := range list[i].Members {
+				args = append(args, member)
+			}
+			sent[i] = pipe.Do(ctx, args...)
+		}
+		_, err := pipe.Exec(ctx)
+		out = make([][]bool, len(list))
+		for i, cmd := range sent {
+			scores, _ := cmd.Slice() // pipe.Exec has the error
+			for _, score := range scores {
+				out[i] = append(out[i], score != nil)
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
 // ReadFields reads fields of a hash.
 func (r *Runner) ReadFields(ctx context.Context, key string, names ...string) (reply Reply, err error) {
 	err = Retry(ctx, func() (err error) {

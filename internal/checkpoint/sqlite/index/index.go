@@ -120,26 +120,22 @@ func buildInterruptQuery(q *checkpoint.InterruptQuery) (statement string, args [
 	return f.buildQuery(`SELECT thread, id, change, revision, record FROM interrupts`, order), f.args
 }
 
-// Statements that count, up to a number of rows.
-const (
-	countThreads        = `SELECT count(*) FROM (SELECT 1 FROM threads WHERE tenant = ? LIMIT ?)`
-	countOpenInterrupts = `SELECT count(*) FROM (SELECT 1 FROM interrupts WHERE tenant = ? AND state = 'open' LIMIT ?)`
-)
+// countOpenInterrupts counts up to a number of rows.
+const countOpenInterrupts = `SELECT count(*) FROM (SELECT 1 FROM interrupts WHERE tenant = ? AND state = 'open' LIMIT ?)`
 
 // CountThreads returns how many threads a tenant has, or atMost if it has more. Errors wrap
 // ErrUnavailable, or ErrCorrupt for a damaged file.
 func (x *Index) CountThreads(ctx context.Context, owner string, atMost int) (int, error) {
-	return x.countRows(ctx, countThreads, owner, atMost)
+	if owner == "" {
+		return 0, nil // no thread is of it, and a query without a tenant selects those of all
+	}
+	return x.CountSelectedThreads(ctx, checkpoint.ThreadQuery{Tenant: owner}, atMost)
 }
 
 // CountOpenInterrupts returns how many interrupts of a tenant are open, or atMost if more
 // are. Errors are those of CountThreads.
-func (x *Index) CountOpenInterrupts(ctx context.Context, owner string, atMost int) (int, error) {
-	return x.countRows(ctx, countOpenInterrupts, owner, atMost)
-}
-
-func (x *Index) countRows(ctx context.Context, statement, owner string, atMost int) (n int, err error) {
-	err = x.db.QueryRowContext(ctx, statement, owner, max(0, atMost)).Scan(&n) // a negative limit would be none
+func (x *Index) CountOpenInterrupts(ctx context.Context, owner string, atMost int) (n int, err error) {
+	err = x.db.QueryRowContext(ctx, countOpenInterrupts, owner, max(0, atMost)).Scan(&n) // a negative limit would be none
 	if err != nil {
 		return 0, layout.ToContractError(err)
 	}

@@ -59,45 +59,57 @@ func TestListsOfATenantLookAtNoOther(t *testing.T) {
 			require.NotContains(t, plan, "ORDER BY", "nothing is sorted: %s", statement)
 		}
 	}
-	require.Contains(t, explainQuery(t, db, countThreads, []any{"acme", 10}), "(tenant=?", "whichever index it takes")
 	require.Contains(t, explainQuery(t, db, countOpenInterrupts, []any{"acme", 10}),
 		"SEARCH interrupts USING INDEX interrupts_state (tenant=? AND state=?")
 	q := checkpoint.InterruptQuery{Tenant: "acme", States: append(open, checkpoint.InterruptAnswered)}
 	statement, args := buildInterruptQuery(&q)
 	require.Contains(t, explainQuery(t, db, statement, args), "(tenant=?", "whichever index it takes")
+}
 
+// TestListsOfThreadsReadOneIndex asks SQLite how it finds, counts and passes over threads: at the place
+// of the tenant in one index, in order, and with the table itself for nothing but the heads of a page.
+func TestListsOfThreadsReadOneIndex(t *testing.T) {
+	db := makeTables(t)
 	box, err := seal.New(seal.Options{Keys: []seal.Key{{ID: "k", Secret: make([]byte, seal.KeySize)}}})
 	require.NoError(t, err)
 	x := &Index{box: box}
 	for want, list := range map[string][]checkpoint.ThreadQuery{
-		"SEARCH t USING INDEX threads_updated (tenant=?": {{}},
-		"SEARCH t USING INDEX threads_state (tenant=? AND state=?": {
+		"SEARCH k USING COVERING INDEX threads_updated (<expr>=?": {{}},
+		"SEARCH k USING COVERING INDEX threads_state (<expr>=? AND state=?": {
 			{State: checkpoint.ThreadBusy, Limit: 10}, {State: checkpoint.ThreadBusy, Graph: "acme@g"},
 		},
-		"SEARCH t USING INDEX threads_graph (tenant=? AND graph=?": {{Graph: "acme@g"}},
-		"SEARCH l USING PRIMARY KEY (tenant=? AND label=?": {
+		"SEARCH k USING COVERING INDEX threads_graph (<expr>=? AND graph=?": {{Graph: "acme@g"}},
+		"SEARCH k USING PRIMARY KEY (tenant=? AND label=?": {
 			{Metadata: map[string]string{"user": "ann"}},
 			{Metadata: map[string]string{"user": "ann", "team": "a"}, State: checkpoint.ThreadIdle, Graph: "acme@g"},
 		},
 	} {
 		for _, q := range list {
 			for _, at := range []time.Time{{}, time.Unix(7, 0)} {
-				q.Tenant = "acme"
+				q.Tenant, q.OnlyUUIDs = "acme", at.IsZero()
 				if !at.IsZero() {
 					q.Before = q.PositionOf(&checkpoint.Head{Created: at, Updated: at, Thread: "acme@t"})
 				}
-				var chosen checkpoint.ThreadCondition
-				others := q.Conditions()
-				if len(others) > 0 {
-					chosen, others = others[0], others[1:]
-				}
-				statement, args := x.buildThreadQuery(&q, chosen, others)
-				plan := explainQuery(t, db, statement, args)
-				require.Contains(t, plan, want, statement)
-				require.NotContains(t, plan, "USE TEMP B-TREE", "nothing is sorted: %s", statement)
-				require.NotContains(t, plan, "SCAN", statement)
+				requirePlans(t, db, x.buildThreadList(&q, 0), want)
 			}
 		}
+	}
+}
+
+func requirePlans(t *testing.T, db *sql.DB, l *threadList, want string) {
+	t.Helper()
+	for name, build := range map[string]func() (string, []any){
+		"heads": l.headQuery,
+		"place": func() (string, []any) { return l.placeQuery(50_000) },
+		"count": func() (string, []any) { return l.countQuery(50_000) },
+	} {
+		statement, args := build()
+		plan := explainQuery(t, db, statement, args)
+		require.Contains(t, plan, want, statement)
+		require.NotContains(t, plan, "USE TEMP B-TREE", "nothing is sorted: %s", statement)
+		require.NotContains(t, plan, "SCAN k", statement)
+		require.NotRegexp(t, `SEARCH o USING INDEX`, plan, statement)
+		require.Equal(t, name == "heads", strings.Contains(plan, "SEARCH t USING PRIMARY KEY"), "%s\n%s", statement, plan)
 	}
 }
 

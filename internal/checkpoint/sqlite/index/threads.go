@@ -2,7 +2,9 @@ package index
 
 import (
 	"context"
-	"slices"
+	"database/sql"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -13,18 +15,18 @@ import (
 // tenant SQLite sorts the threads of all. Errors wrap ErrUnavailable, or ErrCorrupt for a damaged
 // file.
 func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	chosen, others, err := x.chooseConditions(ctx, &q)
+	l, err := x.newThreadList(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
-	statement, args := x.buildThreadQuery(&q, chosen, others)
+	statement, args := l.headQuery()
 	rows, err := x.db.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return nil, layout.ToContractError(err)
 	}
 	return collectReadable(rows, q.Limit, func() (checkpoint.Head, error) {
 		var row layout.HeadRow
-		var place int64
+		var place sql.NullInt64
 		if err := rows.Scan(&row.Thread, &row.Revision, &row.Expires, &row.Record, &place); err != nil {
 			return checkpoint.Head{}, err
 		}
@@ -32,50 +34,185 @@ func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	}, q.MatchesThread, (*checkpoint.Head).Size)
 }
 
+// SkipThreads returns the place of the last of the first n threads that a query selects, zero when there
+// are fewer. Errors are those of Threads.
+func (x *Index) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (at checkpoint.ThreadPosition, err error) {
+	l, err := x.newThreadList(ctx, &q)
+	if err != nil {
+		return at, err
+	}
+	statement, args := l.placeQuery(n - 1)
+	var time sql.NullInt64
+	var thread string
+	err = x.db.QueryRowContext(ctx, statement, args...).Scan(&time, &thread)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return at, nil
+	case err != nil:
+		return at, layout.ToContractError(err)
+	}
+	at.Thread = thread
+	if !time.Valid {
+		time.Int64 = layout.ToUnixNanos(at.Time())
+	}
+	if q.HasConditions() {
+		at.Created = layout.FromUnixNanos(time.Int64)
+	} else {
+		at.Updated = layout.FromUnixNanos(time.Int64)
+	}
+	return at, nil
+}
+
+// CountSelectedThreads returns how many threads a query selects, or atMost if it selects more. Errors
+// are those of Threads.
+func (x *Index) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (n int, err error) {
+	l, err := x.newThreadList(ctx, &q)
+	if err != nil {
+		return 0, err
+	}
+	statement, args := l.countQuery(atMost)
+	if err := x.db.QueryRowContext(ctx, statement, args...).Scan(&n); err != nil {
+		return 0, layout.ToContractError(err)
+	}
+	return n, nil
+}
+
 // maxCounted bounds how many threads are counted for a condition.
 const maxCounted = 1000
 
-// chooseConditions returns the condition of a query that the fewest threads meet, and the others.
-func (x *Index) chooseConditions(
-	ctx context.Context, q *checkpoint.ThreadQuery,
-) (chosen checkpoint.ThreadCondition, others []checkpoint.ThreadCondition, err error) {
+// newThreadList chooses the condition of a query whose threads are read: that which the fewest threads
+// meet.
+func (x *Index) newThreadList(ctx context.Context, q *checkpoint.ThreadQuery) (*threadList, error) {
 	all := q.Conditions()
-	switch {
-	case len(all) == 0:
-		return chosen, nil, nil
-	case len(all) == 1 || q.Tenant == "":
-		return all[0], all[1:], nil
-	}
-	at, least := 0, maxCounted
-	for i, c := range all {
-		n, err := x.countThreads(ctx, q.Tenant, c)
-		if err != nil {
-			return chosen, nil, err
-		}
-		if n < least {
-			at, least = i, n
+	at := 0
+	if len(all) > 1 && q.Tenant != "" {
+		least := maxCounted
+		for i := range all {
+			n, err := x.countThreads(ctx, q.Tenant, all[i])
+			if err != nil {
+				return nil, err
+			}
+			if n < least {
+				at, least = i, n
+			}
 		}
 	}
-	chosen = all[at]
-	return chosen, slices.Delete(all, at, at+1), nil
+	return x.buildThreadList(q, at), nil
 }
 
 // countThreads returns how many threads of a tenant meet a condition, at most maxCounted.
 func (x *Index) countThreads(ctx context.Context, owner string, c checkpoint.ThreadCondition) (n int, err error) {
-	var f queryBuilder
-	f.addEqual("tenant", owner)
-	from := "threads"
-	if c.Kind == checkpoint.ConditionLabel {
-		from = "thread_labels"
-		f.addLabel("label", x.box.TagForms(c.Value))
-	} else {
-		f.addEqual(conditionColumn(c.Kind), c.Value)
+	q := &checkpoint.ThreadQuery{Tenant: owner}
+	l := &threadList{}
+	for _, p := range x.chosenParts(q, c) {
+		l.addPart(p)
 	}
-	statement := "SELECT count(*) FROM (SELECT 1 FROM " + from + " WHERE " + strings.Join(f.conditions, " AND ") + " LIMIT ?)"
-	if err := x.db.QueryRowContext(ctx, statement, append(f.args, maxCounted)...).Scan(&n); err != nil {
+	statement, args := l.countQuery(maxCounted)
+	if err := x.db.QueryRowContext(ctx, statement, args...).Scan(&n); err != nil {
 		return 0, layout.ToContractError(err)
 	}
 	return n, nil
+}
+
+// threadList is a list of threads as SQLite finds it: in one index, or in one for each form of a label,
+// which it merges. An index has all that tells which threads are in the list, and their order.
+type threadList struct {
+	parts []threadPart
+	args  []any
+}
+
+// threadPart is a range of an index of threads.
+type threadPart struct {
+	queryBuilder
+
+	from, time string
+}
+
+func (l *threadList) addPart(p threadPart) {
+	l.parts = append(l.parts, p)
+	l.args = append(l.args, p.args...)
+}
+
+// buildParts returns the parts with the same selection.
+func (l *threadList) buildParts(selection, join string) string {
+	texts := make([]string, len(l.parts))
+	for i := range l.parts {
+		p := &l.parts[i]
+		texts[i] = fmt.Sprintf(selection, p.time) + " FROM " + p.from + " AS k" + join
+		if len(p.conditions) > 0 {
+			texts[i] += " WHERE " + strings.Join(p.conditions, " AND ")
+		}
+	}
+	return strings.Join(texts, " UNION ALL ")
+}
+
+// headQuery returns the statement that reads the heads of the list, in its order.
+func (l *threadList) headQuery() (statement string, args []any) {
+	return l.buildParts("SELECT k.thread, t.revision, t.lease_expires, t.head, %s", " CROSS JOIN threads AS t ON t.thread = k.thread") +
+		" ORDER BY 5 DESC, 1", l.args
+}
+
+// placeQuery returns the statement that reads the place behind so many others.
+func (l *threadList) placeQuery(others int) (statement string, args []any) {
+	return l.buildParts("SELECT %s, k.thread", "") + " ORDER BY 1 DESC, 2 LIMIT 1 OFFSET ?", append(l.args, others)
+}
+
+// countQuery returns the statement that counts the threads of the list.
+func (l *threadList) countQuery(atMost int) (statement string, args []any) {
+	// A negative limit would be none.
+	return "SELECT count(*) FROM (" + l.buildParts("SELECT %s", "") + " LIMIT ?)", append(l.args, max(0, atMost))
+}
+
+// buildThreadList returns the list of a query by the condition at a place, if it has conditions.
+func (x *Index) buildThreadList(q *checkpoint.ThreadQuery, at int) *threadList {
+	var chosen checkpoint.ThreadCondition
+	others := q.Conditions()
+	if len(others) > 0 {
+		chosen = others[at]
+		others = append(others[:at], others[at+1:]...)
+	}
+	l := &threadList{}
+	for _, p := range x.chosenParts(q, chosen) {
+		p.addPlaceAfter(q)
+		x.addOthers(&p, q, chosen.Kind, others)
+		if q.OnlyUUIDs {
+			p.addCondition(hasUUID("k.thread") + " = 1")
+		}
+		l.addPart(p)
+	}
+	return l
+}
+
+// chosenParts returns the parts of a list by a condition, or by none.
+func (x *Index) chosenParts(q *checkpoint.ThreadQuery, chosen checkpoint.ThreadCondition) []threadPart {
+	if chosen.Kind == checkpoint.ConditionLabel {
+		var parts []threadPart
+		for _, form := range x.box.TagForms(chosen.Value) {
+			p := threadPart{from: "thread_labels", time: "k.created"}
+			p.addEqual("k.tenant", q.Tenant)
+			p.addCondition("k.label = ?", form)
+			parts = append(parts, p)
+		}
+		return parts
+	}
+	p := threadPart{from: "threads", time: "k.created"}
+	p.addEqual(tenantOf("k.thread"), q.Tenant)
+	if chosen.Kind == "" {
+		p.time = "k.updated"
+	} else {
+		p.addCondition("k."+conditionColumn(chosen.Kind)+" = ?", chosen.Value)
+	}
+	return []threadPart{p}
+}
+
+// The expressions of the indexes of threads: the tenant of a thread, and whether its id is a UUID.
+func tenantOf(thread string) string {
+	return strings.ReplaceAll(`CASE instr(_, '@') WHEN 0 THEN 'default' ELSE substr(_, 1, instr(_, '@') - 1) END`, "_", thread)
+}
+
+func hasUUID(thread string) string {
+	return strings.ReplaceAll(`iif(substr(_, instr(_, '@') + 1) GLOB '????????-????-????-????-????????????',
+		length(replace(substr(_, instr(_, '@') + 1), '-', '')) = 32 AND substr(_, instr(_, '@') + 1) NOT GLOB '*[^0-9A-Fa-f-]*', 0)`, "_", thread)
 }
 
 func conditionColumn(k checkpoint.ThreadConditionKind) string {
@@ -85,70 +222,33 @@ func conditionColumn(k checkpoint.ThreadConditionKind) string {
 	return "graph"
 }
 
-// addLabel adds a condition on the forms of a label.
-func (f *queryBuilder) addLabel(column string, forms []string) {
-	args := make([]any, len(forms))
-	for i, form := range forms {
-		args[i] = form
-	}
-	f.addCondition(column+" IN (?"+strings.Repeat(", ?", len(forms)-1)+")", args...)
-}
-
-const threadColumns = ".thread, t.revision, t.lease_expires, t.head, "
-
-// buildThreadQuery returns the statement that answers a query by a chosen condition, and its
-// arguments. SQLite reads an index in the order of the list; it merges the forms of a label.
-func (x *Index) buildThreadQuery(
-	q *checkpoint.ThreadQuery, chosen checkpoint.ThreadCondition, others []checkpoint.ThreadCondition,
-) (statement string, args []any) {
-	switch chosen.Kind {
-	case "":
-		var f queryBuilder
-		f.addEqual("t.tenant", q.Tenant)
-		f.addPlaceAfter(q, "t.updated", "t.thread")
-		return f.buildQuery("SELECT t"+threadColumns+"t.updated FROM threads AS t", "t.updated DESC, t.thread"), f.args
-	case checkpoint.ConditionLabel:
-		var parts []string
-		for _, form := range x.box.TagForms(chosen.Value) {
-			var f queryBuilder
-			f.addEqual("l.tenant", q.Tenant)
-			f.addCondition("l.label = ?", form)
-			f.addPlaceAfter(q, "l.created", "l.thread")
-			x.addOthers(&f, others)
-			parts = append(parts, "SELECT l"+threadColumns+"l.created FROM thread_labels AS l CROSS JOIN threads AS t ON t.thread = l.thread WHERE "+
-				strings.Join(f.conditions, " AND "))
-			args = append(args, f.args...)
-		}
-		return strings.Join(parts, " UNION ALL ") + " ORDER BY 5 DESC, 1", args
-	default:
-		var f queryBuilder
-		f.addEqual("t.tenant", q.Tenant)
-		f.addCondition("t."+conditionColumn(chosen.Kind)+" = ?", chosen.Value)
-		f.addPlaceAfter(q, "t.created", "t.thread")
-		x.addOthers(&f, others)
-		return f.buildQuery("SELECT t"+threadColumns+"coalesce(t.created, 0) FROM threads AS t", "t.created DESC, t.thread"), f.args
-	}
-}
-
 // addPlaceAfter adds that a thread stands behind the place where the page begins.
-func (f *queryBuilder) addPlaceAfter(q *checkpoint.ThreadQuery, time, thread string) {
+func (p *threadPart) addPlaceAfter(q *checkpoint.ThreadQuery) {
 	if q.Before == (checkpoint.ThreadPosition{}) {
 		return
 	}
 	at := layout.ToUnixNanos(q.Before.Time())
-	f.addCondition(time+" <= ? AND ("+time+" < ? OR "+thread+" > ?)", at, at, q.Before.Thread)
+	p.addCondition(p.time+" <= ? AND ("+p.time+" < ? OR k.thread > ?)", at, at, q.Before.Thread)
 }
 
-// addOthers adds conditions that are compared, and not found by an index of their own.
-func (x *Index) addOthers(f *queryBuilder, others []checkpoint.ThreadCondition) {
+// addOthers adds conditions that are compared. The index of states has the graph as well. What else is in
+// an index of its own is looked up there: its entries stand in the same order.
+func (x *Index) addOthers(p *threadPart, q *checkpoint.ThreadQuery, chosen checkpoint.ThreadConditionKind, others []checkpoint.ThreadCondition) {
 	for _, c := range others {
-		if c.Kind != checkpoint.ConditionLabel {
-			f.addCondition("+t."+conditionColumn(c.Kind)+" = ?", c.Value)
-			continue
+		switch {
+		case c.Kind == checkpoint.ConditionLabel:
+			forms := x.box.TagForms(c.Value)
+			args := make([]any, len(forms))
+			for i, form := range forms {
+				args[i] = form
+			}
+			p.addCondition("EXISTS (SELECT 1 FROM thread_labels AS o WHERE o.tenant = "+tenantOf("k.thread")+
+				" AND o.label IN (?"+strings.Repeat(", ?", len(forms)-1)+") AND o.created = k.created AND o.thread = k.thread)", args...)
+		case chosen != checkpoint.ConditionLabel:
+			p.addCondition("+k."+conditionColumn(c.Kind)+" = ?", c.Value)
+		default:
+			p.addCondition("EXISTS (SELECT 1 FROM threads AS o WHERE "+tenantOf("o.thread")+" = k.tenant AND o."+conditionColumn(c.Kind)+
+				" = ? AND o.created = k.created AND +o.thread = k.thread)", c.Value)
 		}
-		var o queryBuilder
-		o.addLabel("o.label", x.box.TagForms(c.Value))
-		f.addCondition("EXISTS (SELECT 1 FROM thread_labels AS o WHERE o.tenant = t.tenant AND "+o.conditions[0]+
-			" AND o.created = t.created AND o.thread = t.thread)", o.args...)
 	}
 }

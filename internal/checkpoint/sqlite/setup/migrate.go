@@ -20,10 +20,11 @@ const oldestVersion = 2
 
 // packedVersion is the first layout whose records are packed: a file of an earlier one is
 // written anew. indexedVersion is the first whose indexes are by tenant: those of an
-// earlier one are made anew.
+// earlier one are made anew. taggedVersion is the first whose questions have tags.
 const (
 	packedVersion  = 4
 	indexedVersion = 5
+	taggedVersion  = 7
 )
 
 // migrationStep brings a file from one version to the next, within the transaction of
@@ -32,7 +33,9 @@ type migrationStep func(ctx context.Context, tx *sql.Tx, m *checkpoint.Migration
 
 // migrationSteps are those of all versions that a file can be migrated from.
 func migrationSteps() map[int64]migrationStep {
-	return map[int64]migrationStep{2: migrateToVersion3, 3: migrateToVersion4, 4: migrateToVersion5, 5: migrateToVersion6, 6: migrateToVersion7}
+	return map[int64]migrationStep{
+		2: migrateToVersion3, 3: migrateToVersion4, 4: migrateToVersion5, 5: migrateToVersion6, 6: migrateToVersion7, 7: migrateToVersion8,
+	}
 }
 
 // migrateToVersion3 adds what version 2 has not. Records of version 3 have fields that
@@ -73,6 +76,16 @@ var toVersion7 string
 // who may answer, and votes. Records without them are read as before.
 func migrateToVersion7(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration, _ func(checkpoint.Migration)) error {
 	_, err := tx.ExecContext(ctx, toVersion7)
+	return err
+}
+
+//go:embed migrate_to_8.sql
+var toVersion8 string
+
+// migrateToVersion8 makes the indexes of threads anew, with all that a count or a page after an
+// offset needs. No row is changed.
+func migrateToVersion8(ctx context.Context, tx *sql.Tx, _ *checkpoint.Migration, _ func(checkpoint.Migration)) error {
+	_, err := tx.ExecContext(ctx, toVersion8)
 	return err
 }
 

@@ -25,16 +25,40 @@ const minMigrationSpace = 1 << 20
 
 // measureMigration returns how many bytes a migration may take of the disk beside the file.
 func measureMigration(ctx context.Context, tx *sql.Tx, version int64) (int64, error) {
-	interrupts, err := measureInterrupts(ctx, tx)
-	if err != nil || version >= indexedVersion {
-		return interrupts + minMigrationSpace, err
+	total := int64(minMigrationSpace)
+	add := func(measure func(context.Context, *sql.Tx) (int64, error)) error {
+		bytes, err := measure(ctx, tx)
+		total += bytes
+		return err
 	}
-	measure := measureTables
-	if version >= packedVersion {
-		measure = measureIndexes
+	parts := []func(context.Context, *sql.Tx) (int64, error){measureThreadIndexes}
+	if version < taggedVersion {
+		parts = append(parts, measureInterrupts)
 	}
-	bytes, err := measure(ctx, tx)
-	return interrupts + bytes, err
+	switch {
+	case version < packedVersion:
+		parts = append(parts, measureTables)
+	case version < indexedVersion:
+		parts = append(parts, measureIndexes)
+	}
+	for _, part := range parts {
+		if err := add(part); err != nil {
+			return 0, err
+		}
+	}
+	return total, nil
+}
+
+// threadIndexOverhead is about what an entry of an index of threads has besides the id, the state and
+// the graph: the name of its tenant, a time and their lengths.
+const threadIndexOverhead = 48
+
+// measureThreadIndexes measures the migration to format 8: three indexes of threads are made in the log,
+// and then in the file. The pages of those that they replace are used again, but maybe not all.
+func measureThreadIndexes(ctx context.Context, tx *sql.Tx) (bytes int64, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT coalesce(sum(3 * (length(thread) + ?) + length(state) + 2 * length(graph)), 0) FROM threads`,
+		threadIndexOverhead).Scan(&bytes)
+	return 2 * (bytes * 3 / 2), err
 }
 
 // measureInterrupts measures the migration to format 7: a column is taken from the table of
@@ -56,7 +80,7 @@ func measureIndexes(ctx context.Context, tx *sql.Tx) (int64, error) {
 	}
 	tenants, err := measureTenants(ctx, tx)
 	written := (indexes + tenants) * 3 / 2
-	return 2*written + minMigrationSpace, err
+	return 2 * written, err
 }
 
 // tenantOverhead is what the name of the tenant default adds to an entry of an index.
@@ -96,7 +120,7 @@ func measureTables(ctx context.Context, tx *sql.Tx) (int64, error) {
 	}
 	// Pages of new tables are less full than those of tables that were put in order.
 	written := (tables + copied + tenants) * 3 / 2
-	return written + max(0, written-unused) + minMigrationSpace, nil
+	return written + max(0, written-unused), nil
 }
 
 // checkSpace returns a SpaceError when the disk has not what a migration may take.

@@ -17,7 +17,7 @@ import (
 // SchemaVersion is the number of the layout of tables and records that this
 // package writes. A change of what is written needs the next number and a
 // migration step.
-const SchemaVersion = 7
+const SchemaVersion = 8
 
 //go:embed schema.sql
 var schema string
