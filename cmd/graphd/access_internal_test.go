@@ -335,6 +335,34 @@ func (s *accessServer) startAskingRuns(t *testing.T) map[string]bool {
 	return visible
 }
 
+// requireOffsets requires that a page after an offset is what a caller sees after so many threads, and
+// that no count tells of others.
+func requireOffsets(t *testing.T, ctx context.Context, threads graphdv1.ThreadServiceClient, size int32) {
+	t.Helper()
+	all, err := threads.ListThreads(ctx, &graphdv1.ListThreadsRequest{CountTotal: true})
+	require.NoError(t, err)
+	require.Nil(t, all.TotalSize) //nolint:protogetter // it is not known
+	for offset := range len(all.GetThreads()) + 2 {
+		request, ids := &graphdv1.ListThreadsRequest{PageSize: size, Offset: int32(offset)}, []string{}
+		for {
+			page, err := threads.ListThreads(ctx, request)
+			require.NoError(t, err)
+			for _, th := range page.GetThreads() {
+				ids = append(ids, th.GetThreadId())
+			}
+			if page.GetNextPageToken() == "" {
+				break
+			}
+			request = &graphdv1.ListThreadsRequest{PageSize: size, PageToken: page.GetNextPageToken()}
+		}
+		want := []string{}
+		for _, th := range all.GetThreads()[min(offset, len(all.GetThreads())):] {
+			want = append(want, th.GetThreadId())
+		}
+		require.Equal(t, want, ids, "offset %d", offset)
+	}
+}
+
 // Lists have what the caller may see, over pages too, and nothing tells how many others
 // there are.
 func TestListsHaveWhatTheCallerSees(t *testing.T) {
@@ -360,6 +388,7 @@ func TestListsHaveWhatTheCallerSees(t *testing.T) {
 			require.NotContains(t, token, "secret")
 		}
 		require.Equal(t, want, seen)
+		requireOffsets(t, viewer, threads, size)
 		questions, token := 0, ""
 		for {
 			page, err := inbox.ListInterrupts(viewer, &graphdv1.ListInterruptsRequest{PageSize: size, PageToken: token})

@@ -344,6 +344,26 @@ func TestListThreads(t *testing.T) {
 	require.Equal(t, want, e.lastRequest(t))
 }
 
+func TestListThreadsAfterAnOffset(t *testing.T) {
+	e := newFakeEngine()
+	for i := range 3 {
+		e.heads = append(e.heads, checkpoint.Head{Thread: fmt.Sprint("t", i), Updated: time.Unix(int64(100-i), 0).UTC()})
+	}
+	c := startServer(t, e)
+	page, err := c.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 2, Offset: 2, Filter: `uuid = "true"`})
+	require.NoError(t, err)
+	require.Nil(t, page.TotalSize) //nolint:protogetter // it is not asked for
+	want := checkpoint.ThreadQuery{
+		Tenant: tenant.Default, OnlyUUIDs: true, Limit: 3, Before: checkpoint.ThreadPosition{Updated: time.Unix(99, 0).UTC(), Thread: "t1"},
+	}
+	require.Equal(t, want, e.lastRequest(t))
+	page, err = c.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{Offset: 4, CountTotal: true})
+	require.NoError(t, err)
+	require.Empty(t, page.GetThreads())
+	require.Empty(t, page.GetNextPageToken())
+	require.EqualValues(t, 3, page.GetTotalSize())
+}
+
 func TestStateCalls(t *testing.T) {
 	e := newFakeEngine()
 	cp := &checkpoint.Checkpoint{

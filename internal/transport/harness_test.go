@@ -170,6 +170,17 @@ func (e *fakeEngine) Threads(_ context.Context, _ *runtime.CallMemory, q checkpo
 	return e.heads[:min(q.Limit, len(e.heads))], err
 }
 
+func (e *fakeEngine) SkipThreads(_ context.Context, q checkpoint.ThreadQuery, n int) (at checkpoint.ThreadPosition, err error) {
+	if err := e.recordRequest(q); err != nil || n > len(e.heads) {
+		return at, err
+	}
+	return q.PositionOf(&e.heads[n-1]), nil
+}
+
+func (e *fakeEngine) CountThreads(_ context.Context, q checkpoint.ThreadQuery, atMost int) (int, error) {
+	return min(atMost, len(e.heads)), e.recordRequest(q)
+}
+
 func (e *fakeEngine) CreateThread(_ context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
 	return e.head, e.recordRequest(req)
 }

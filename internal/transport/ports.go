@@ -36,6 +36,17 @@ type RunReader interface {
 type ThreadReader interface {
 	Thread(ctx context.Context, thread string) (checkpoint.Head, error)
 	Threads(ctx context.Context, memory *runtime.CallMemory, q checkpoint.ThreadQuery) ([]checkpoint.Head, error)
+	ThreadPager
+}
+
+// ThreadPager passes over threads without reading them.
+type ThreadPager interface {
+	// SkipThreads returns the place of the last of the first n threads of a query,
+	// zero when there are fewer.
+	SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (checkpoint.ThreadPosition, error)
+	// CountThreads returns how many threads a query selects, or atMost if it selects
+	// more.
+	CountThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (int, error)
 }
 
 // ThreadWriter makes, changes and removes threads.

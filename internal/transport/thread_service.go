@@ -9,8 +9,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
-	"github.com/graphd-dev/graphd/internal/transport/listing"
-	"github.com/graphd-dev/graphd/internal/transport/stream"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -78,78 +76,6 @@ func (s *threadService) buildThreadView(
 		}
 	}
 	return out, s.checkAnswerSize(out, "take THREAD_VIEW_BASIC and read the state with GetState")
-}
-
-// ListThreads lists threads. Errors: INVALID_FIELD, INVALID_PAGE_TOKEN,
-// PAYLOAD_TOO_LARGE, those of engine.Engine.Threads, and with states those of
-// engine.Engine.State.
-func (s *threadService) ListThreads(
-	ctx context.Context, req *graphdv1.ListThreadsRequest,
-) (*graphdv1.ListThreadsResponse, error) {
-	v := s.newValidator(ctx)
-	size := listing.PageSize(v, req.GetPageSize())
-	q := listing.ThreadQueryFromFilter(v, req.GetFilter())
-	if err := v.Err(); err != nil {
-		return nil, err
-	}
-	list := digestList(ctx, "threads", req.GetFilter())
-	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.Before); err != nil {
-		return nil, err
-	}
-	resp := &graphdv1.ListThreadsResponse{}
-	heads, next, err := s.readThreadPage(ctx, q, list, size)
-	if err != nil {
-		return nil, err
-	}
-	resp.NextPageToken = next
-	cut := listing.NewPageBudget(s.maxMessageBytes)
-	for i, h := range heads {
-		t, err := s.buildThreadView(ctx, h, req.GetView())
-		if stream.IsThreadDeleted(err) {
-			continue // the thread was deleted since it was listed
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !cut.TryAdd(t) {
-			if resp.NextPageToken, err = s.tokens.EncodeToken(list, q.PositionOf(&heads[i-1])); err != nil {
-				return nil, err
-			}
-			break
-		}
-		resp.Threads = append(resp.Threads, t)
-	}
-	return resp, s.checkAnswerSize(resp, "ask for THREAD_VIEW_BASIC")
-}
-
-// readThreadPage reads the threads of a page that the caller gets, and makes the token of
-// the next page.
-func (s *threadService) readThreadPage(
-	ctx context.Context, q checkpoint.ThreadQuery, list string, size int,
-) (heads []checkpoint.Head, token string, err error) {
-	q.Limit = size + 1
-	memory := interceptor.CallMemoryOf(ctx)
-	filter := s.access.NewItemFilter(ctx, graphdv1.ThreadService_ListThreads_FullMethodName)
-	if filter == nil {
-		if heads, err = s.engine.Threads(ctx, memory, q); err != nil {
-			return nil, "", err
-		}
-		return listing.CutPage(s.tokens, list, heads, size, (*checkpoint.Head).Size, func(h checkpoint.Head) any { return q.PositionOf(&h) })
-	}
-	heads, next, err := listing.CollectPage(size,
-		func(h *checkpoint.Head) bool { return filter.Shows(h.Graph, h.Thread) },
-		func(limit int, after *checkpoint.Head) ([]checkpoint.Head, bool, error) {
-			if after != nil {
-				q.Before = q.PositionOf(after)
-			}
-			found, err := s.engine.Threads(ctx, memory, q)
-			return found, checkpoint.IsPart(found, limit, (*checkpoint.Head).Size), err
-		})
-	if err != nil || next == nil {
-		return heads, "", err
-	}
-	token, err = s.tokens.EncodeToken(list, q.PositionOf(next))
-	return heads, token, err
 }
 
 // UpdateThread changes labels and expiration. Errors: those of Validator.Err, and

@@ -221,6 +221,22 @@ func TestBadFieldsOfOtherCalls(t *testing.T) {
 			_, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{PageSize: -1})
 			return err
 		}, "page_size"},
+		"negative offset": {func() error {
+			_, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{Offset: -1})
+			return err
+		}, "offset"},
+		"large offset": {func() error {
+			_, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{Offset: 100_001})
+			return err
+		}, "offset"},
+		"offset and page token": {func() error {
+			_, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{Offset: 1, PageToken: "x"})
+			return err
+		}, "offset"},
+		"value of uuid in a filter": {func() error {
+			_, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{Filter: `uuid = "yes"`})
+			return err
+		}, "filter"},
 		"unknown field in a filter": {func() error {
 			_, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{Filter: `values.x = "1"`})
 			return err

@@ -154,9 +154,18 @@ type ListThreadsRequest struct {
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Which threads, e.g. `state = "INTERRUPTED" AND metadata.user = "u1"`.
 	// Fields: state, graph, metadata.KEY, each found by an index. Empty means all.
+	// `uuid = "true"` leaves out threads whose ids are no UUIDs with dashes, and
+	// does not change the order.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// How much of each.
-	View          ThreadView `protobuf:"varint,4,opt,name=view,proto3,enum=graphd.v1.ThreadView" json:"view,omitempty"`
+	View ThreadView `protobuf:"varint,4,opt,name=view,proto3,enum=graphd.v1.ThreadView" json:"view,omitempty"`
+	// How many threads to pass over before the page, at most 100000; not with
+	// page_token. It costs some tenths of a microsecond a thread. Threads that
+	// can't be read count, too. For a caller who may see only some of the threads
+	// a page may be empty and have a next_page_token before the offset is reached.
+	Offset int32 `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Also count what the filter finds, see total_size.
+	CountTotal    bool `protobuf:"varint,6,opt,name=count_total,json=countTotal,proto3" json:"count_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -219,6 +228,20 @@ func (x *ListThreadsRequest) GetView() ThreadView {
 	return ThreadView_THREAD_VIEW_UNSPECIFIED
 }
 
+func (x *ListThreadsRequest) GetOffset() int32 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ListThreadsRequest) GetCountTotal() bool {
+	if x != nil {
+		return x.CountTotal
+	}
+	return false
+}
+
 // One page of threads.
 type ListThreadsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -227,6 +250,10 @@ type ListThreadsResponse struct {
 	Threads []*Thread `protobuf:"bytes,1,rep,name=threads,proto3" json:"threads,omitempty"`
 	// Token of the next page; empty after the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How many threads the filter finds on all pages, if count_total asks for it;
+	// 100001 means more than 100000. Unset for a caller who may see only some of
+	// the threads.
+	TotalSize     *int32 `protobuf:"varint,3,opt,name=total_size,json=totalSize,proto3,oneof" json:"total_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +300,13 @@ func (x *ListThreadsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListThreadsResponse) GetTotalSize() int32 {
+	if x != nil && x.TotalSize != nil {
+		return *x.TotalSize
+	}
+	return 0
 }
 
 // Asks to change a thread.
@@ -1327,16 +1361,22 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"Z\n" +
 	"\x10GetThreadRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12)\n" +
-	"\x04view\x18\x02 \x01(\x0e2\x15.graphd.v1.ThreadViewR\x04view\"\x93\x01\n" +
+	"\x04view\x18\x02 \x01(\x0e2\x15.graphd.v1.ThreadViewR\x04view\"\xcc\x01\n" +
 	"\x12ListThreadsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x16\n" +
 	"\x06filter\x18\x03 \x01(\tR\x06filter\x12)\n" +
-	"\x04view\x18\x04 \x01(\x0e2\x15.graphd.v1.ThreadViewR\x04view\"j\n" +
+	"\x04view\x18\x04 \x01(\x0e2\x15.graphd.v1.ThreadViewR\x04view\x12\x16\n" +
+	"\x06offset\x18\x05 \x01(\x05R\x06offset\x12\x1f\n" +
+	"\vcount_total\x18\x06 \x01(\bR\n" +
+	"countTotal\"\x9d\x01\n" +
 	"\x13ListThreadsResponse\x12+\n" +
 	"\athreads\x18\x01 \x03(\v2\x11.graphd.v1.ThreadR\athreads\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"}\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\"\n" +
+	"\n" +
+	"total_size\x18\x03 \x01(\x05H\x00R\ttotalSize\x88\x01\x01B\r\n" +
+	"\v_total_size\"}\n" +
 	"\x13UpdateThreadRequest\x12)\n" +
 	"\x06thread\x18\x01 \x01(\v2\x11.graphd.v1.ThreadR\x06thread\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
@@ -1540,6 +1580,7 @@ func file_graphd_v1_thread_service_proto_init() {
 	}
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_thread_proto_init()
+	file_graphd_v1_thread_service_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

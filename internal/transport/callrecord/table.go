@@ -90,7 +90,7 @@ func threadMethods() []Row {
 			Shown: []string{"request_id", "thread.metadata", "thread.keep_checkpoints"}, Skipped: []string{"thread.values", "thread.interrupts"},
 		},
 		{Method: threadService + "GetThread", Kind: Shows, Thread: "thread_id", Shown: []string{"view"}},
-		{Method: threadService + "ListThreads", Kind: Shows, Shown: []string{"filter", "view"}},
+		{Method: threadService + "ListThreads", Kind: Shows, Shown: []string{"filter", "view", "offset", "count_total"}},
 		{
 			Method: threadService + "UpdateThread", Kind: Changes, Thread: "thread.thread_id",
 			Graph: "thread.graph", Version: "thread.graph_version",

@@ -34,6 +34,23 @@ func PageSize(v *wire.Validator, size int32) int {
 	return min(int(size), MaxPageSize)
 }
 
+// MaxOffset is how many entries a page may have before it, at most.
+const MaxOffset = 100_000
+
+// Offset returns how many entries a page has before it, and adds a violation to v if these are too many,
+// or if a page token says already where the page begins.
+func Offset(v *wire.Validator, offset int32, token string) int {
+	switch {
+	case offset < 0 || offset > MaxOffset:
+		v.AddViolation("offset", "is %d, want 0 to %d; go on with page tokens", offset, MaxOffset)
+	case offset > 0 && token != "":
+		v.AddViolation("offset", "is %d and there is a page_token, which says where the page begins: want one of them", offset)
+	default:
+		return int(offset)
+	}
+	return 0
+}
+
 // TokenCodec makes and reads page tokens. A token is bound to the list that it came
 // from, so that it can't be used with another filter. The key only detects tokens
 // that this service did not make: tokens hold positions, not secrets.
@@ -200,6 +217,33 @@ func CollectPage[T any](
 			return page, next, nil
 		}
 	}
+}
+
+// SkipShown passes over entries that a caller gets, up to skip of them, with the read of CollectPage. It
+// returns how many there were and the last entry that it has looked at, nil for none, and whether others
+// may follow. It looks at as many entries as a page does; a call that has not passed over all of them goes on
+// with another one. The errors are those of read.
+func SkipShown[T any](
+	skip int, shows func(*T) bool, read func(limit int, after *T) (items []T, more bool, err error),
+) (passed int, last *T, more bool, err error) {
+	more = true
+	for lookedAt := 0; passed < skip && more && lookedAt < maxLookedAt; {
+		var items []T
+		if items, more, err = read(MaxPageSize, last); err != nil {
+			return 0, nil, false, err
+		}
+		for i := range items {
+			last = &items[i]
+			lookedAt++
+			if !shows(last) {
+				continue
+			}
+			if passed++; passed == skip {
+				return passed, last, more || i < len(items)-1, nil
+			}
+		}
+	}
+	return passed, last, more, nil
 }
 
 // PageBudget ends a page before the entry with which it would be too large for a

@@ -43,11 +43,19 @@ func parseFilterState(v *wire.Validator, field string, values map[string]int32, 
 	return ""
 }
 
+// uuidField leaves out threads whose ids are no UUIDs.
+const uuidField = "uuid"
+
 // ThreadQueryFromFilter converts a filter of the threads of the request's tenant.
 func ThreadQueryFromFilter(v *wire.Validator, filter string) checkpoint.ThreadQuery {
 	q := checkpoint.ThreadQuery{Tenant: v.Tenant()}
-	for _, c := range parseFilterField(v, "filter", filter, "state", "graph", metadataField) {
+	for _, c := range parseFilterField(v, "filter", filter, "state", "graph", metadataField, uuidField) {
 		switch c.Field {
+		case uuidField:
+			q.OnlyUUIDs = c.Value == "true"
+			if !q.OnlyUUIDs {
+				v.AddViolation("filter", `uuid can only be "true"`)
+			}
 		case "state":
 			q.State = checkpoint.ThreadState(parseFilterState(v, "filter", graphdv1.ThreadState_value, "THREAD_STATE_", c.Value))
 		case "graph":

@@ -18,7 +18,7 @@ from graphd._gen.v1 import payload_pb2 as graphd_dot_v1_dot_payload__pb2
 from graphd._gen.v1 import thread_pb2 as graphd_dot_v1_dot_thread__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egraphd/v1/thread_service.proto\x12\tgraphd.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x17graphd/v1/payload.proto\x1a\x16graphd/v1/thread.proto\"_\n\x13\x43reateThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12!\n\x06thread\x18\x02 \x01(\x0b\x32\x11.graphd.v1.Thread\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"J\n\x10GetThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12#\n\x04view\x18\x02 \x01(\x0e\x32\x15.graphd.v1.ThreadView\"p\n\x12ListThreadsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\x12#\n\x04view\x18\x04 \x01(\x0e\x32\x15.graphd.v1.ThreadView\"R\n\x13ListThreadsResponse\x12\"\n\x07threads\x18\x01 \x03(\x0b\x32\x11.graphd.v1.Thread\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"i\n\x13UpdateThreadRequest\x12!\n\x06thread\x18\x01 \x01(\x0b\x32\x11.graphd.v1.Thread\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"E\n\x13\x44\x65leteThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0c\n\x04\x65tag\x18\x02 \x01(\t\x12\r\n\x05\x66orce\x18\x03 \x01(\x08\"9\n\x14\x44\x65leteThreadsRequest\x12\x12\n\nthread_ids\x18\x01 \x03(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"\x92\x01\n\x15\x44\x65leteThreadsResponse\x12:\n\x08\x66\x61ilures\x18\x01 \x03(\x0b\x32(.graphd.v1.DeleteThreadsResponse.Failure\x1a=\n\x07\x46\x61ilure\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"\xe9\x01\n\x11\x46orkThreadRequest\x12\x18\n\x10source_thread_id\x18\x01 \x01(\t\x12$\n\x02\x61t\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\x11\n\tthread_id\x18\x03 \x01(\t\x12<\n\x08metadata\x18\x04 \x03(\x0b\x32*.graphd.v1.ForkThreadRequest.MetadataEntry\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xc3\x01\n\x11\x43opyThreadRequest\x12\x18\n\x10source_thread_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12<\n\x08metadata\x18\x03 \x03(\x0b\x32*.graphd.v1.CopyThreadRequest.MetadataEntry\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"O\n\x12PruneThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x18\n\x10keep_checkpoints\x18\x02 \x01(\x05\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"k\n\x0fGetStateRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12$\n\x02\x61t\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\x0c\n\x04keys\x18\x03 \x03(\t\x12\x11\n\tsubgraphs\x18\x04 \x01(\x08\"\xd4\x01\n\x12UpdateStateRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12$\n\x02\x61t\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\"\n\x06values\x18\x03 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0f\n\x07\x61s_node\x18\x04 \x01(\t\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x05 \x01(\t\x12\x1c\n\x14supersede_interrupts\x18\x06 \x01(\x08\x12\x12\n\nrequest_id\x18\x07 \x01(\t\"\xd2\x01\n\x16\x42ulkUpdateStateRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12$\n\x02\x61t\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12-\n\nsupersteps\x18\x03 \x03(\x0b\x32\x19.graphd.v1.StateSuperstep\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x04 \x01(\t\x12\x1c\n\x14supersede_interrupts\x18\x05 \x01(\x08\x12\x12\n\nrequest_id\x18\x06 \x01(\t\"9\n\x0eStateSuperstep\x12\'\n\x07updates\x18\x01 \x03(\x0b\x32\x16.graphd.v1.StateUpdate\"z\n\x0bStateUpdate\x12\"\n\x06values\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0f\n\x07\x61s_node\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12%\n\x0cgoto_targets\x18\x04 \x03(\x0b\x32\x0f.graphd.v1.Goto\"}\n\x16ListCheckpointsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x03(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x16\n\x0einclude_values\x18\x05 \x01(\x08\"a\n\x17ListCheckpointsResponse\x12-\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x18.graphd.v1.StateSnapshot\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xaf\x07\n\rThreadService\x12\x41\n\x0c\x43reateThread\x12\x1e.graphd.v1.CreateThreadRequest\x1a\x11.graphd.v1.Thread\x12;\n\tGetThread\x12\x1b.graphd.v1.GetThreadRequest\x1a\x11.graphd.v1.Thread\x12L\n\x0bListThreads\x12\x1d.graphd.v1.ListThreadsRequest\x1a\x1e.graphd.v1.ListThreadsResponse\x12\x41\n\x0cUpdateThread\x12\x1e.graphd.v1.UpdateThreadRequest\x1a\x11.graphd.v1.Thread\x12\x46\n\x0c\x44\x65leteThread\x12\x1e.graphd.v1.DeleteThreadRequest\x1a\x16.google.protobuf.Empty\x12R\n\rDeleteThreads\x12\x1f.graphd.v1.DeleteThreadsRequest\x1a .graphd.v1.DeleteThreadsResponse\x12=\n\nForkThread\x12\x1c.graphd.v1.ForkThreadRequest\x1a\x11.graphd.v1.Thread\x12=\n\nCopyThread\x12\x1c.graphd.v1.CopyThreadRequest\x1a\x11.graphd.v1.Thread\x12?\n\x0bPruneThread\x12\x1d.graphd.v1.PruneThreadRequest\x1a\x11.graphd.v1.Thread\x12@\n\x08GetState\x12\x1a.graphd.v1.GetStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12\x46\n\x0bUpdateState\x12\x1d.graphd.v1.UpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12N\n\x0f\x42ulkUpdateState\x12!.graphd.v1.BulkUpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12X\n\x0fListCheckpoints\x12!.graphd.v1.ListCheckpointsRequest\x1a\".graphd.v1.ListCheckpointsResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1egraphd/v1/thread_service.proto\x12\tgraphd.v1\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x17graphd/v1/payload.proto\x1a\x16graphd/v1/thread.proto\"_\n\x13\x43reateThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12!\n\x06thread\x18\x02 \x01(\x0b\x32\x11.graphd.v1.Thread\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"J\n\x10GetThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12#\n\x04view\x18\x02 \x01(\x0e\x32\x15.graphd.v1.ThreadView\"\x95\x01\n\x12ListThreadsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\x12#\n\x04view\x18\x04 \x01(\x0e\x32\x15.graphd.v1.ThreadView\x12\x0e\n\x06offset\x18\x05 \x01(\x05\x12\x13\n\x0b\x63ount_total\x18\x06 \x01(\x08\"z\n\x13ListThreadsResponse\x12\"\n\x07threads\x18\x01 \x03(\x0b\x32\x11.graphd.v1.Thread\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x17\n\ntotal_size\x18\x03 \x01(\x05H\x00\x88\x01\x01\x42\r\n\x0b_total_size\"i\n\x13UpdateThreadRequest\x12!\n\x06thread\x18\x01 \x01(\x0b\x32\x11.graphd.v1.Thread\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"E\n\x13\x44\x65leteThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0c\n\x04\x65tag\x18\x02 \x01(\t\x12\r\n\x05\x66orce\x18\x03 \x01(\x08\"9\n\x14\x44\x65leteThreadsRequest\x12\x12\n\nthread_ids\x18\x01 \x03(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"\x92\x01\n\x15\x44\x65leteThreadsResponse\x12:\n\x08\x66\x61ilures\x18\x01 \x03(\x0b\x32(.graphd.v1.DeleteThreadsResponse.Failure\x1a=\n\x07\x46\x61ilure\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"\xe9\x01\n\x11\x46orkThreadRequest\x12\x18\n\x10source_thread_id\x18\x01 \x01(\t\x12$\n\x02\x61t\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\x11\n\tthread_id\x18\x03 \x01(\t\x12<\n\x08metadata\x18\x04 \x03(\x0b\x32*.graphd.v1.ForkThreadRequest.MetadataEntry\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xc3\x01\n\x11\x43opyThreadRequest\x12\x18\n\x10source_thread_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12<\n\x08metadata\x18\x03 \x03(\x0b\x32*.graphd.v1.CopyThreadRequest.MetadataEntry\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"O\n\x12PruneThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x18\n\x10keep_checkpoints\x18\x02 \x01(\x05\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\"k\n\x0fGetStateRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12$\n\x02\x61t\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\x0c\n\x04keys\x18\x03 \x03(\t\x12\x11\n\tsubgraphs\x18\x04 \x01(\x08\"\xd4\x01\n\x12UpdateStateRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12$\n\x02\x61t\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\"\n\x06values\x18\x03 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0f\n\x07\x61s_node\x18\x04 \x01(\t\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x05 \x01(\t\x12\x1c\n\x14supersede_interrupts\x18\x06 \x01(\x08\x12\x12\n\nrequest_id\x18\x07 \x01(\t\"\xd2\x01\n\x16\x42ulkUpdateStateRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12$\n\x02\x61t\x18\x02 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12-\n\nsupersteps\x18\x03 \x03(\x0b\x32\x19.graphd.v1.StateSuperstep\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x04 \x01(\t\x12\x1c\n\x14supersede_interrupts\x18\x05 \x01(\x08\x12\x12\n\nrequest_id\x18\x06 \x01(\t\"9\n\x0eStateSuperstep\x12\'\n\x07updates\x18\x01 \x03(\x0b\x32\x16.graphd.v1.StateUpdate\"z\n\x0bStateUpdate\x12\"\n\x06values\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0f\n\x07\x61s_node\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12%\n\x0cgoto_targets\x18\x04 \x03(\x0b\x32\x0f.graphd.v1.Goto\"}\n\x16ListCheckpointsRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x03(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x16\n\x0einclude_values\x18\x05 \x01(\x08\"a\n\x17ListCheckpointsResponse\x12-\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x18.graphd.v1.StateSnapshot\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xaf\x07\n\rThreadService\x12\x41\n\x0c\x43reateThread\x12\x1e.graphd.v1.CreateThreadRequest\x1a\x11.graphd.v1.Thread\x12;\n\tGetThread\x12\x1b.graphd.v1.GetThreadRequest\x1a\x11.graphd.v1.Thread\x12L\n\x0bListThreads\x12\x1d.graphd.v1.ListThreadsRequest\x1a\x1e.graphd.v1.ListThreadsResponse\x12\x41\n\x0cUpdateThread\x12\x1e.graphd.v1.UpdateThreadRequest\x1a\x11.graphd.v1.Thread\x12\x46\n\x0c\x44\x65leteThread\x12\x1e.graphd.v1.DeleteThreadRequest\x1a\x16.google.protobuf.Empty\x12R\n\rDeleteThreads\x12\x1f.graphd.v1.DeleteThreadsRequest\x1a .graphd.v1.DeleteThreadsResponse\x12=\n\nForkThread\x12\x1c.graphd.v1.ForkThreadRequest\x1a\x11.graphd.v1.Thread\x12=\n\nCopyThread\x12\x1c.graphd.v1.CopyThreadRequest\x1a\x11.graphd.v1.Thread\x12?\n\x0bPruneThread\x12\x1d.graphd.v1.PruneThreadRequest\x1a\x11.graphd.v1.Thread\x12@\n\x08GetState\x12\x1a.graphd.v1.GetStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12\x46\n\x0bUpdateState\x12\x1d.graphd.v1.UpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12N\n\x0f\x42ulkUpdateState\x12!.graphd.v1.BulkUpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12X\n\x0fListCheckpoints\x12!.graphd.v1.ListCheckpointsRequest\x1a\".graphd.v1.ListCheckpointsResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,44 +34,44 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_CREATETHREADREQUEST']._serialized_end=252
   _globals['_GETTHREADREQUEST']._serialized_start=254
   _globals['_GETTHREADREQUEST']._serialized_end=328
-  _globals['_LISTTHREADSREQUEST']._serialized_start=330
-  _globals['_LISTTHREADSREQUEST']._serialized_end=442
-  _globals['_LISTTHREADSRESPONSE']._serialized_start=444
-  _globals['_LISTTHREADSRESPONSE']._serialized_end=526
-  _globals['_UPDATETHREADREQUEST']._serialized_start=528
-  _globals['_UPDATETHREADREQUEST']._serialized_end=633
-  _globals['_DELETETHREADREQUEST']._serialized_start=635
-  _globals['_DELETETHREADREQUEST']._serialized_end=704
-  _globals['_DELETETHREADSREQUEST']._serialized_start=706
-  _globals['_DELETETHREADSREQUEST']._serialized_end=763
-  _globals['_DELETETHREADSRESPONSE']._serialized_start=766
-  _globals['_DELETETHREADSRESPONSE']._serialized_end=912
-  _globals['_DELETETHREADSRESPONSE_FAILURE']._serialized_start=851
-  _globals['_DELETETHREADSRESPONSE_FAILURE']._serialized_end=912
-  _globals['_FORKTHREADREQUEST']._serialized_start=915
-  _globals['_FORKTHREADREQUEST']._serialized_end=1148
-  _globals['_FORKTHREADREQUEST_METADATAENTRY']._serialized_start=1101
-  _globals['_FORKTHREADREQUEST_METADATAENTRY']._serialized_end=1148
-  _globals['_COPYTHREADREQUEST']._serialized_start=1151
-  _globals['_COPYTHREADREQUEST']._serialized_end=1346
-  _globals['_COPYTHREADREQUEST_METADATAENTRY']._serialized_start=1101
-  _globals['_COPYTHREADREQUEST_METADATAENTRY']._serialized_end=1148
-  _globals['_PRUNETHREADREQUEST']._serialized_start=1348
-  _globals['_PRUNETHREADREQUEST']._serialized_end=1427
-  _globals['_GETSTATEREQUEST']._serialized_start=1429
-  _globals['_GETSTATEREQUEST']._serialized_end=1536
-  _globals['_UPDATESTATEREQUEST']._serialized_start=1539
-  _globals['_UPDATESTATEREQUEST']._serialized_end=1751
-  _globals['_BULKUPDATESTATEREQUEST']._serialized_start=1754
-  _globals['_BULKUPDATESTATEREQUEST']._serialized_end=1964
-  _globals['_STATESUPERSTEP']._serialized_start=1966
-  _globals['_STATESUPERSTEP']._serialized_end=2023
-  _globals['_STATEUPDATE']._serialized_start=2025
-  _globals['_STATEUPDATE']._serialized_end=2147
-  _globals['_LISTCHECKPOINTSREQUEST']._serialized_start=2149
-  _globals['_LISTCHECKPOINTSREQUEST']._serialized_end=2274
-  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_start=2276
-  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_end=2373
-  _globals['_THREADSERVICE']._serialized_start=2376
-  _globals['_THREADSERVICE']._serialized_end=3319
+  _globals['_LISTTHREADSREQUEST']._serialized_start=331
+  _globals['_LISTTHREADSREQUEST']._serialized_end=480
+  _globals['_LISTTHREADSRESPONSE']._serialized_start=482
+  _globals['_LISTTHREADSRESPONSE']._serialized_end=604
+  _globals['_UPDATETHREADREQUEST']._serialized_start=606
+  _globals['_UPDATETHREADREQUEST']._serialized_end=711
+  _globals['_DELETETHREADREQUEST']._serialized_start=713
+  _globals['_DELETETHREADREQUEST']._serialized_end=782
+  _globals['_DELETETHREADSREQUEST']._serialized_start=784
+  _globals['_DELETETHREADSREQUEST']._serialized_end=841
+  _globals['_DELETETHREADSRESPONSE']._serialized_start=844
+  _globals['_DELETETHREADSRESPONSE']._serialized_end=990
+  _globals['_DELETETHREADSRESPONSE_FAILURE']._serialized_start=929
+  _globals['_DELETETHREADSRESPONSE_FAILURE']._serialized_end=990
+  _globals['_FORKTHREADREQUEST']._serialized_start=993
+  _globals['_FORKTHREADREQUEST']._serialized_end=1226
+  _globals['_FORKTHREADREQUEST_METADATAENTRY']._serialized_start=1179
+  _globals['_FORKTHREADREQUEST_METADATAENTRY']._serialized_end=1226
+  _globals['_COPYTHREADREQUEST']._serialized_start=1229
+  _globals['_COPYTHREADREQUEST']._serialized_end=1424
+  _globals['_COPYTHREADREQUEST_METADATAENTRY']._serialized_start=1179
+  _globals['_COPYTHREADREQUEST_METADATAENTRY']._serialized_end=1226
+  _globals['_PRUNETHREADREQUEST']._serialized_start=1426
+  _globals['_PRUNETHREADREQUEST']._serialized_end=1505
+  _globals['_GETSTATEREQUEST']._serialized_start=1507
+  _globals['_GETSTATEREQUEST']._serialized_end=1614
+  _globals['_UPDATESTATEREQUEST']._serialized_start=1617
+  _globals['_UPDATESTATEREQUEST']._serialized_end=1829
+  _globals['_BULKUPDATESTATEREQUEST']._serialized_start=1832
+  _globals['_BULKUPDATESTATEREQUEST']._serialized_end=2042
+  _globals['_STATESUPERSTEP']._serialized_start=2044
+  _globals['_STATESUPERSTEP']._serialized_end=2101
+  _globals['_STATEUPDATE']._serialized_start=2103
+  _globals['_STATEUPDATE']._serialized_end=2225
+  _globals['_LISTCHECKPOINTSREQUEST']._serialized_start=2227
+  _globals['_LISTCHECKPOINTSREQUEST']._serialized_end=2352
+  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_start=2354
+  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_end=2451
+  _globals['_THREADSERVICE']._serialized_start=2454
+  _globals['_THREADSERVICE']._serialized_end=3397
 # @@protoc_insertion_point(module_scope)

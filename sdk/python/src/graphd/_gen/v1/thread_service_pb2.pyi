@@ -28,24 +28,30 @@ class GetThreadRequest(_message.Message):
     def __init__(self, thread_id: _Optional[str] = ..., view: _Optional[_Union[_thread_pb2.ThreadView, str]] = ...) -> None: ...
 
 class ListThreadsRequest(_message.Message):
-    __slots__ = ("page_size", "page_token", "filter", "view")
+    __slots__ = ("page_size", "page_token", "filter", "view", "offset", "count_total")
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     VIEW_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    COUNT_TOTAL_FIELD_NUMBER: _ClassVar[int]
     page_size: int
     page_token: str
     filter: str
     view: _thread_pb2.ThreadView
-    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., view: _Optional[_Union[_thread_pb2.ThreadView, str]] = ...) -> None: ...
+    offset: int
+    count_total: bool
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ..., view: _Optional[_Union[_thread_pb2.ThreadView, str]] = ..., offset: _Optional[int] = ..., count_total: bool = ...) -> None: ...
 
 class ListThreadsResponse(_message.Message):
-    __slots__ = ("threads", "next_page_token")
+    __slots__ = ("threads", "next_page_token", "total_size")
     THREADS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_SIZE_FIELD_NUMBER: _ClassVar[int]
     threads: _containers.RepeatedCompositeFieldContainer[_thread_pb2.Thread]
     next_page_token: str
-    def __init__(self, threads: _Optional[_Iterable[_Union[_thread_pb2.Thread, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+    total_size: int
+    def __init__(self, threads: _Optional[_Iterable[_Union[_thread_pb2.Thread, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
 
 class UpdateThreadRequest(_message.Message):
     __slots__ = ("thread", "update_mask")
