@@ -46,11 +46,11 @@ func (s *threadSearch) validate() error {
 	return nil
 }
 
-// checkOrder refuses an order that is not that of graphd's lists: by the last change, and with a
-// filter by creation.
-func (s *threadSearch) checkOrder(filter string) error {
+// checkOrder refuses an order that is not that of graphd's lists: by the last change, and with
+// conditions by creation.
+func (s *threadSearch) checkOrder(f *threadFilter) error {
 	order := "updated_at"
-	if filter != "" {
+	if f.text != onlyUUIDs {
 		order = "created_at"
 	}
 	if s.SortBy == "" || s.SortBy == order {
@@ -86,38 +86,50 @@ func newListedThread(t thread, chosen []string) (any, error) {
 	return all, nil
 }
 
-// buildFilter returns the filter of graphd, and the metadata that threads must contain besides: those
-// parts of objects and lists.
-func (s *threadSearch) buildFilter(c *call) (filter string, rest metadata, err error) {
-	var parts []string
+// threadFilter is what a search asks for, as graphd finds it.
+type threadFilter struct {
+	text string // the filter of graphd
+	// rest is metadata that threads must contain besides, which is compared: an index has only texts of values.
+	// Empty = the filter says it all.
+	rest metadata
+}
+
+// onlyUUIDs is the filter of the threads of this API.
+const onlyUUIDs = `uuid = "true"`
+
+// buildFilter returns the filter of a search.
+func (s *threadSearch) buildFilter(c *call) (*threadFilter, error) {
+	parts := []string{onlyUUIDs}
 	if s.Status != "" {
 		state, err := parseThreadStatus(s.Status)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		parts = append(parts, fmt.Sprintf("state = %q", state))
 	}
 	graph, err := c.findSearchedGraph(s.Metadata)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	if graph != "" {
 		parts = append(parts, "graph = "+quoteFilter(graph))
 	}
-	rest = metadata{}
+	f := &threadFilter{rest: metadata{}}
 	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
 		value := s.Metadata[key]
-		switch key {
-		case "graph_id", "assistant_id":
-		default:
-			rest[key] = value
-			if !isNested(value) {
-				text, _ := labelText(value)
-				parts = append(parts, "metadata."+quoteKey(key)+" = "+quoteFilter(text))
-			}
+		if slices.Contains(assignedKeys(), key) {
+			continue
+		}
+		text, isTyped := labelText(value)
+		if isTyped || json.Valid([]byte(text)) {
+			f.rest[key] = value // labels of other values have the same text
+		}
+		if !isNested(value) {
+			parts = append(parts, "metadata."+quoteKey(key)+" = "+quoteFilter(text))
 		}
 	}
-	return strings.Join(parts, " AND "), rest, nil
+	f.text = strings.Join(parts, " AND ")
+	return f, s.checkOrder(f)
 }
 
 // findSearchedGraph returns the graph whose threads a search asks for, "" = all.
@@ -154,48 +166,44 @@ func quoteKey(key string) string {
 	return key
 }
 
-// visitThreads calls visit for the threads that a search asks for, until it returns false. The view
-// is that of the page with at most size threads.
-func (s *threadSearch) visitThreads(c *call, view graphdv1.ThreadView, size int, visit func(*graphdv1.Thread) bool) error {
-	filter, rest, err := s.buildFilter(c)
-	if err != nil {
-		return err
-	}
-	if err := s.checkOrder(filter); err != nil {
-		return err
-	}
-	for token, lookedAt := "", 0; ; {
-		if lookedAt >= mostSearched+searchedPage {
-			return newError(http.StatusUnprocessableEntity, "SEARCH_TOO_BROAD", fmt.Sprintf(
-				"the search has looked at %d threads: name a graph_id, a status, or texts and numbers of metadata that fewer threads have", lookedAt)).ofField("metadata")
-		}
-		page, err := c.threads.ListThreads(c.ctx, &graphdv1.ListThreadsRequest{PageSize: int32(size), PageToken: token, Filter: filter, View: view})
+// visitThreads calls visit for the threads that a search finds after an offset, until it returns false.
+// An offset needs a filter that says it all. The view is that of the page with at most size threads.
+func (c *call) visitThreads(f *threadFilter, offset int, view graphdv1.ThreadView, size int, visit func(*graphdv1.Thread) bool) error {
+	request := &graphdv1.ListThreadsRequest{PageSize: int32(size), Filter: f.text, View: view, Offset: int32(offset)} //nolint:gosec // both are bounded
+	for lookedAt := 0; lookedAt < mostSearched+searchedPage; {
+		page, err := c.threads.ListThreads(c.ctx, request)
 		if err != nil {
 			return err
 		}
-		lookedAt += len(page.GetThreads())
-		size = min(2*size, searchedPage) // a page that does not suffice finds little of what it looks at
+		// A page without threads has passed over some that the caller does not see.
+		lookedAt += cmp.Or(len(page.GetThreads()), searchedPage)
 		for _, t := range page.GetThreads() {
-			if matchesSearch(t, rest) && !visit(t) {
+			if f.matches(t) && !visit(t) {
 				return nil
 			}
 		}
-		if token = page.GetNextPageToken(); token == "" {
+		if page.GetNextPageToken() == "" {
 			return nil
 		}
+		size = min(2*size, searchedPage)                                                                                              // a page that does not suffice finds little of what it looks at
+		request = &graphdv1.ListThreadsRequest{PageSize: int32(size), PageToken: page.GetNextPageToken(), Filter: f.text, View: view} //nolint:gosec // it is bounded
 	}
+	return newTooBroadError()
 }
 
-// matchesSearch reports whether a thread has an id of this API, and contains metadata.
-func matchesSearch(t *graphdv1.Thread, rest metadata) bool {
-	if !isID(t.GetThreadId()) {
-		return false
-	}
-	if len(rest) == 0 {
+// newTooBroadError refuses a search that would look at too many threads.
+func newTooBroadError() error {
+	return newError(http.StatusUnprocessableEntity, "SEARCH_TOO_BROAD", fmt.Sprintf(
+		"the search finds or looks at more than %d threads: name a graph_id, a status, or texts of metadata that fewer threads have", mostSearched)).ofField("metadata")
+}
+
+// matches reports whether a thread that was found contains the metadata that is compared.
+func (f *threadFilter) matches(t *graphdv1.Thread) bool {
+	if len(f.rest) == 0 {
 		return true
 	}
 	has := readLabels(t.GetMetadata())
-	for key, want := range rest {
+	for key, want := range f.rest {
 		if !containsJSON(has[key], want) {
 			return false
 		}
@@ -241,28 +249,41 @@ func (s *threadSearch) findThreads(c *call, limit int) ([]*graphdv1.Thread, erro
 	if len(s.IDs) > 0 {
 		return s.findNamedThreads(c, limit)
 	}
-	var found []*graphdv1.Thread
-	if s.Offset == 0 {
-		var tooLarge error
-		err := s.visitThreads(c, graphdv1.ThreadView_THREAD_VIEW_FULL, min(limit, searchedPage), func(t *graphdv1.Thread) bool {
-			tooLarge = c.holdGathered(proto.Size(t))
-			found = append(found, t)
-			return tooLarge == nil && len(found) < limit
-		})
-		return found, cmp.Or(err, tooLarge)
+	f, err := s.buildFilter(c)
+	if err != nil {
+		return nil, err
 	}
-	passed := 0
-	var ids []string
-	err := s.visitThreads(c, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(t *graphdv1.Thread) bool {
-		if passed++; passed > s.Offset {
-			ids = append(ids, t.GetThreadId())
-		}
-		return len(ids) < limit
-	})
+	if s.Offset == 0 || len(f.rest) == 0 {
+		return c.listThreads(f, s.Offset, limit)
+	}
+	ids, err := c.findThreadIDs(f, s.Offset, limit)
 	if err != nil {
 		return nil, err
 	}
 	return c.readThreads(ids)
+}
+
+// listThreads returns the threads that a search finds, up to a limit.
+func (c *call) listThreads(f *threadFilter, offset, limit int) (found []*graphdv1.Thread, err error) {
+	var tooLarge error
+	err = c.visitThreads(f, offset, graphdv1.ThreadView_THREAD_VIEW_FULL, min(limit, searchedPage), func(t *graphdv1.Thread) bool {
+		tooLarge = c.holdGathered(proto.Size(t))
+		found = append(found, t)
+		return tooLarge == nil && len(found) < limit
+	})
+	return found, cmp.Or(err, tooLarge)
+}
+
+// findThreadIDs returns the ids of threads that a search finds, after so many others that it compares.
+func (c *call) findThreadIDs(f *threadFilter, offset, limit int) (ids []string, err error) {
+	passed := 0
+	err = c.visitThreads(f, 0, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(t *graphdv1.Thread) bool {
+		if passed++; passed > offset {
+			ids = append(ids, t.GetThreadId())
+		}
+		return len(ids) < limit
+	})
+	return ids, err
 }
 
 // readThreads returns the threads with these ids. One that was deleted meanwhile is left out.
@@ -324,12 +345,33 @@ func countThreads(c *call) error {
 	if err := search.validate(); err != nil {
 		return err
 	}
-	n := 0
-	if err := search.visitThreads(c, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(*graphdv1.Thread) bool {
-		n++
-		return true
-	}); err != nil {
+	n, err := search.countThreads(c)
+	if err != nil {
 		return err
 	}
 	return c.writeJSON(http.StatusOK, n)
+}
+
+// countThreads returns how many threads a search finds.
+func (s *threadSearch) countThreads(c *call) (n int, err error) {
+	f, err := s.buildFilter(c)
+	if err != nil {
+		return 0, err
+	}
+	if len(f.rest) == 0 {
+		page, err := c.threads.ListThreads(c.ctx, &graphdv1.ListThreadsRequest{PageSize: 1, Filter: f.text, CountTotal: true})
+		switch {
+		case err != nil:
+			return 0, err
+		case page.GetTotalSize() > mostSearched:
+			return 0, newTooBroadError()
+		case page.TotalSize != nil: //nolint:protogetter // unset is another answer than none
+			return int(page.GetTotalSize()), nil
+		}
+	}
+	err = c.visitThreads(f, 0, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(*graphdv1.Thread) bool {
+		n++
+		return true
+	})
+	return n, err
 }

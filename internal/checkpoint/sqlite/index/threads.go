@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite/layout"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // Threads lists heads by update time, or with conditions by creation time, newest first. Without a
@@ -174,9 +175,9 @@ func (x *Index) buildThreadList(q *checkpoint.ThreadQuery, at int) *threadList {
 	l := &threadList{}
 	for _, p := range x.chosenParts(q, chosen) {
 		p.addPlaceAfter(q)
-		x.addOthers(&p, q, chosen.Kind, others)
+		x.addOthers(&p, chosen.Kind, others)
 		if q.OnlyUUIDs {
-			p.addCondition(hasUUID("k.thread") + " = 1")
+			p.addUUID(q.Tenant)
 		}
 		l.addPart(p)
 	}
@@ -205,14 +206,23 @@ func (x *Index) chosenParts(q *checkpoint.ThreadQuery, chosen checkpoint.ThreadC
 	return []threadPart{p}
 }
 
-// The expressions of the indexes of threads: the tenant of a thread, and whether its id is a UUID.
+// tenantOf returns the expression of the tenant of a thread, with which the indexes of threads begin.
 func tenantOf(thread string) string {
 	return strings.ReplaceAll(`CASE instr(_, '@') WHEN 0 THEN 'default' ELSE substr(_, 1, instr(_, '@') - 1) END`, "_", thread)
 }
 
-func hasUUID(thread string) string {
-	return strings.ReplaceAll(`iif(substr(_, instr(_, '@') + 1) GLOB '????????-????-????-????-????????????',
-		length(replace(substr(_, instr(_, '@') + 1), '-', '')) = 32 AND substr(_, instr(_, '@') + 1) NOT GLOB '*[^0-9A-Fa-f-]*', 0)`, "_", thread)
+// addUUID adds that the id of a thread is a UUID: 32 hex digits besides the four dashes.
+func (p *threadPart) addUUID(owner string) {
+	id := "k.thread"
+	switch owner {
+	case tenant.Default:
+	case "":
+		id = "substr(k.thread, instr(k.thread, '@') + 1)"
+	default:
+		id = fmt.Sprintf("substr(k.thread, %d)", len(owner)+2)
+	}
+	p.addCondition(id + " GLOB '????????-????-????-????-????????????'")
+	p.addCondition("length(unhex(" + id + ", '-')) = 16")
 }
 
 func conditionColumn(k checkpoint.ThreadConditionKind) string {
@@ -233,22 +243,38 @@ func (p *threadPart) addPlaceAfter(q *checkpoint.ThreadQuery) {
 
 // addOthers adds conditions that are compared. The index of states has the graph as well. What else is in
 // an index of its own is looked up there: its entries stand in the same order.
-func (x *Index) addOthers(p *threadPart, q *checkpoint.ThreadQuery, chosen checkpoint.ThreadConditionKind, others []checkpoint.ThreadCondition) {
-	for _, c := range others {
-		switch {
-		case c.Kind == checkpoint.ConditionLabel:
-			forms := x.box.TagForms(c.Value)
-			args := make([]any, len(forms))
-			for i, form := range forms {
-				args[i] = form
-			}
-			p.addCondition("EXISTS (SELECT 1 FROM thread_labels AS o WHERE o.tenant = "+tenantOf("k.thread")+
-				" AND o.label IN (?"+strings.Repeat(", ?", len(forms)-1)+") AND o.created = k.created AND o.thread = k.thread)", args...)
-		case chosen != checkpoint.ConditionLabel:
-			p.addCondition("+k."+conditionColumn(c.Kind)+" = ?", c.Value)
-		default:
-			p.addCondition("EXISTS (SELECT 1 FROM threads AS o WHERE "+tenantOf("o.thread")+" = k.tenant AND o."+conditionColumn(c.Kind)+
-				" = ? AND o.created = k.created AND +o.thread = k.thread)", c.Value)
-		}
+func (x *Index) addOthers(p *threadPart, chosen checkpoint.ThreadConditionKind, others []checkpoint.ThreadCondition) {
+	var columns queryBuilder
+	plus := ""
+	if chosen != checkpoint.ConditionLabel {
+		plus = "+" // by the index of the chosen condition
 	}
+	for _, c := range others {
+		if c.Kind == checkpoint.ConditionLabel {
+			x.addOtherLabel(p, c.Value)
+			continue
+		}
+		columns.addCondition(plus+"_."+conditionColumn(c.Kind)+" = ?", c.Value)
+		plus = "+"
+	}
+	switch conditions := strings.Join(columns.conditions, " AND "); {
+	case conditions == "":
+	case chosen == checkpoint.ConditionLabel:
+		// With the affinity of the column the expression would not be found in the index.
+		p.addCondition("EXISTS (SELECT 1 FROM threads AS o WHERE "+tenantOf("o.thread")+" = +k.tenant AND "+
+			strings.ReplaceAll(conditions, "_.", "o.")+" AND o.created = k.created AND +o.thread = k.thread)", columns.args...)
+	default:
+		p.addCondition(strings.ReplaceAll(conditions, "_.", "k."), columns.args...)
+	}
+}
+
+// addOtherLabel adds that a thread has a label, in any of its forms.
+func (x *Index) addOtherLabel(p *threadPart, label string) {
+	forms := x.box.TagForms(label)
+	args := make([]any, len(forms))
+	for i, form := range forms {
+		args[i] = form
+	}
+	p.addCondition("EXISTS (SELECT 1 FROM thread_labels AS o WHERE o.tenant = "+tenantOf("k.thread")+
+		" AND o.label IN (?"+strings.Repeat(", ?", len(forms)-1)+") AND o.created = k.created AND o.thread = k.thread)", args...)
 }

@@ -5,19 +5,13 @@ DROP INDEX threads_graph;
 ALTER TABLE threads DROP COLUMN tenant;
 CREATE INDEX threads_updated ON threads (
   CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END,
-  updated DESC, thread,
-  iif(substr(thread, instr(thread, '@') + 1) GLOB '????????-????-????-????-????????????',
-    length(replace(substr(thread, instr(thread, '@') + 1), '-', '')) = 32 AND substr(thread, instr(thread, '@') + 1) NOT GLOB '*[^0-9A-Fa-f-]*', 0)
+  updated DESC, thread
 );
 CREATE INDEX threads_state ON threads (
   CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END,
-  state, created DESC, thread, graph,
-  iif(substr(thread, instr(thread, '@') + 1) GLOB '????????-????-????-????-????????????',
-    length(replace(substr(thread, instr(thread, '@') + 1), '-', '')) = 32 AND substr(thread, instr(thread, '@') + 1) NOT GLOB '*[^0-9A-Fa-f-]*', 0)
+  state, created DESC, thread, graph
 );
 CREATE INDEX threads_graph ON threads (
   CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END,
-  graph, created DESC, thread,
-  iif(substr(thread, instr(thread, '@') + 1) GLOB '????????-????-????-????-????????????',
-    length(replace(substr(thread, instr(thread, '@') + 1), '-', '')) = 32 AND substr(thread, instr(thread, '@') + 1) NOT GLOB '*[^0-9A-Fa-f-]*', 0)
+  graph, created DESC, thread
 );

@@ -30,25 +30,19 @@ CREATE TABLE threads (
   labels TEXT
 ) STRICT, WITHOUT ROWID;
 
--- The indexes of lists begin with the tenant, and end with whether the id is a UUID. They have all that a count or a page
--- after an offset needs: SQLite reads nothing else for these, as it would if the tenant were a virtual column.
+-- The indexes of lists begin with the tenant, as an expression: an index with a virtual column never suffices, and SQLite would
+-- read the row of each thread that it counts or passes over.
 CREATE INDEX threads_updated ON threads (
   CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END,
-  updated DESC, thread,
-  iif(substr(thread, instr(thread, '@') + 1) GLOB '????????-????-????-????-????????????',
-    length(replace(substr(thread, instr(thread, '@') + 1), '-', '')) = 32 AND substr(thread, instr(thread, '@') + 1) NOT GLOB '*[^0-9A-Fa-f-]*', 0)
+  updated DESC, thread
 );
 CREATE INDEX threads_state ON threads (
   CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END,
-  state, created DESC, thread, graph,
-  iif(substr(thread, instr(thread, '@') + 1) GLOB '????????-????-????-????-????????????',
-    length(replace(substr(thread, instr(thread, '@') + 1), '-', '')) = 32 AND substr(thread, instr(thread, '@') + 1) NOT GLOB '*[^0-9A-Fa-f-]*', 0)
+  state, created DESC, thread, graph
 );
 CREATE INDEX threads_graph ON threads (
   CASE instr(thread, '@') WHEN 0 THEN 'default' ELSE substr(thread, 1, instr(thread, '@') - 1) END,
-  graph, created DESC, thread,
-  iif(substr(thread, instr(thread, '@') + 1) GLOB '????????-????-????-????-????????????',
-    length(replace(substr(thread, instr(thread, '@') + 1), '-', '')) = 32 AND substr(thread, instr(thread, '@') + 1) NOT GLOB '*[^0-9A-Fa-f-]*', 0)
+  graph, created DESC, thread
 );
 CREATE INDEX threads_wake ON threads (wake, thread) WHERE wake IS NOT NULL;
 

@@ -27,6 +27,9 @@ def find_url(server: DevServer) -> str:
 @contextlib.contextmanager
 def open_store(kind: str, folder: Path) -> Iterator[str]:
     """A new store of a kind."""
+    if kind == "memory":
+        yield "memory"
+        return
     if kind == "sqlite":
         yield f"sqlite:{folder}/graphd.db"
         return
