@@ -97,6 +97,7 @@ func (s *Store) deleteThread(c *checkpoint.Change) (checkpoint.Receipt, error) {
 	t.dueNanos.Store(never)
 	sh.removeThread(c.Thread)
 	s.interrupts.deleteInterrupts(c.Thread, t.interrupts)
+	s.threads.moveThread(t, c.Thread, &t.head, &checkpoint.Head{Created: t.head.Created})
 	// An alarm may hold on to the thread for long; drop its large parts.
 	t.history, t.log, t.runs = history{}, eventLog{}, runs{}
 	t.progress, t.interrupts, t.interruptsByCheckpoint, t.requests = nil, nil, nil, nil
@@ -131,7 +132,9 @@ func (s *Store) applyChange(t *thread, c *checkpoint.Change) (checkpoint.Receipt
 		}
 		t.requests[c.Request.ID] = *c.Request
 	}
+	old := t.head
 	t.replaceHead(c, now)
+	s.threads.moveThread(t, c.Thread, &old, &t.head)
 	s.dueQueue.updateThread(t)
 	r := t.receipt
 	r.Runs = revisions

@@ -39,6 +39,7 @@ type Store struct {
 
 	dueQueue   dueQueue
 	interrupts interruptIndex
+	threads    threadIndex
 	graphs     graphs
 
 	secrets secrets

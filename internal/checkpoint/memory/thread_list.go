@@ -15,6 +15,9 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
+	if isIndexed(&q) {
+		return s.listIndexed(&q), nil
+	}
 	first := firstHeads{query: &q}
 	s.visitThreads(&q, func(t *thread) {
 		if first.wants(&t.head) {
@@ -23,6 +26,52 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	})
 	first.sortHeads()
 	return slices.Clone(cutAtLimit(first.heads, q.Limit, (*checkpoint.Head).Size)), nil
+}
+
+// isIndexed reports whether the index of threads finds those of a query.
+func isIndexed(q *checkpoint.ThreadQuery) bool { return q.Tenant != "" && q.HasConditions() }
+
+// listIndexed lists the threads of a query by the index.
+func (s *Store) listIndexed(q *checkpoint.ThreadQuery) (out []checkpoint.Head) {
+	portion := checkpoint.Portion{Limit: q.Limit}
+	s.visitIndexed(q, func(t *thread) (more bool) {
+		h := t.readHead(s)
+		portion.Take(h.Size())
+		out = append(out, h)
+		return !portion.Full()
+	})
+	return out
+}
+
+// visitedPlaces is how many places are read from the index at a time.
+const visitedPlaces = 256
+
+// visitIndexed calls visit for each thread that a query selects, in order and with its lock held, until it
+// returns false.
+func (s *Store) visitIndexed(q *checkpoint.ThreadQuery, visit func(*thread) (more bool)) {
+	for after := q.Before; ; {
+		places := s.threads.readPlaces(q, after, visitedPlaces)
+		for i := range places {
+			if !places[i].visitSelected(q, visit) {
+				return
+			}
+		}
+		if len(places) < visitedPlaces {
+			return
+		}
+		after = places[len(places)-1].position()
+	}
+}
+
+// visitSelected calls visit for the thread if it stands at the place still and the query selects it.
+func (p *threadPlace) visitSelected(q *checkpoint.ThreadQuery, visit func(*thread) (more bool)) (more bool) {
+	t := p.thread
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.isDeleted || !t.head.Created.Equal(p.created) || !q.MatchesThread(&t.head) {
+		return true
+	}
+	return visit(t)
 }
 
 // visitThreads calls visit for each thread that a query selects, in any order, with its lock held.
@@ -71,14 +120,20 @@ func (f *firstHeads) sortHeads() {
 
 // SkipThreads returns the place of the last of the first n threads that a query selects, zero when there
 // are fewer.
-func (s *Store) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (checkpoint.ThreadPosition, error) {
+func (s *Store) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (at checkpoint.ThreadPosition, err error) {
 	if err := s.checkOpen(ctx); err != nil {
-		return checkpoint.ThreadPosition{}, err
+		return at, err
+	}
+	if isIndexed(&q) {
+		if passed, last := s.passIndexed(&q, n); passed == n {
+			at = last
+		}
+		return at, nil
 	}
 	var places []checkpoint.ThreadPosition
 	s.visitThreads(&q, func(t *thread) { places = append(places, q.PositionOf(&t.head)) })
-	if n < 1 || n > len(places) {
-		return checkpoint.ThreadPosition{}, nil
+	if n > len(places) {
+		return at, nil
 	}
 	return selectPlace(places, n-1), nil
 }
@@ -88,8 +143,28 @@ func (s *Store) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQue
 	if err := s.checkOpen(ctx); err != nil {
 		return 0, err
 	}
+	if isIndexed(&q) {
+		n, _ = s.passIndexed(&q, atMost)
+		return n, nil
+	}
 	s.visitThreads(&q, func(*thread) { n++ })
 	return min(n, atMost), nil
+}
+
+// passIndexed passes over the first n threads of a query, and returns how many there were and the place of
+// the last.
+func (s *Store) passIndexed(q *checkpoint.ThreadQuery, n int) (passed int, last checkpoint.ThreadPosition) {
+	if passed, place, ok := s.threads.skipPlaces(q, n); ok {
+		return passed, place.position()
+	}
+	if n > 0 {
+		s.visitIndexed(q, func(t *thread) (more bool) {
+			passed++
+			last = q.PositionOf(&t.head)
+			return passed < n
+		})
+	}
+	return passed, last
 }
 
 // selectPlace returns the place that would be at an index if the places were sorted. It changes their
