@@ -13,7 +13,7 @@ import (
 )
 
 // threadIndex has the threads of each tenant in the order of their creation, newest first: by state, by
-// graph, by both, and by each label. It is locked after a thread.
+// graph, by both, by each label, and all of them. It is locked after a thread.
 type threadIndex struct {
 	mu      sync.RWMutex
 	tenants map[string]map[threadKey]*placeList
@@ -30,7 +30,7 @@ type threadKey struct {
 func listKeys(h *checkpoint.Head) []threadKey {
 	state := checkpoint.ThreadCondition{Kind: checkpoint.ConditionState, Value: string(h.State)}
 	keys := []threadKey{
-		{ThreadCondition: state}, {ThreadCondition: state, graph: h.Graph},
+		{}, {ThreadCondition: state}, {ThreadCondition: state, graph: h.Graph},
 		{ThreadCondition: checkpoint.ThreadCondition{Kind: checkpoint.ConditionGraph, Value: h.Graph}},
 	}
 	for _, tag := range h.LabelTags() {
@@ -41,6 +41,9 @@ func listKeys(h *checkpoint.Head) []threadKey {
 
 // queryKeys lists the keys of a query, all of which its threads have.
 func queryKeys(q *checkpoint.ThreadQuery) (keys []threadKey) {
+	if !q.HasConditions() {
+		return []threadKey{{}}
+	}
 	for _, c := range q.Conditions() {
 		if c.Kind == checkpoint.ConditionGraph && q.State != "" {
 			continue // it is found with the state

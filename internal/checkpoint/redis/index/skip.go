@@ -237,7 +237,7 @@ func (w *threadWalk) cutPlaces(members []string, prefix int, until string) []str
 		if until != "" && place > until {
 			break
 		}
-		if _, thread, ok := layout.ParseThreadPlace(place); ok && w.query.MatchesID(thread) {
+		if thread, _, ok := layout.ParseMember(place); ok && w.query.MatchesID(thread) {
 			places = append(places, place)
 		}
 	}
