@@ -36,7 +36,7 @@ func (e *env) newPagedThreads(perTenant int) (heads []*checkpoint.Head) {
 			}
 			th := e.newThread(e.qualifyID(owner, id))
 			th.head.Created, th.head.Updated = testDay(rng.IntN(9)), testDay(rng.IntN(9))
-			th.head.State, th.head.Graph = states[rng.IntN(3)], fmt.Sprintf("g%d", rng.IntN(2))
+			th.head.State, th.head.Graph = states[rng.IntN(3)], []string{"", "g0", "g1", "g1"}[rng.IntN(4)]
 			th.head.Metadata = map[string]string{"user": fmt.Sprint(rng.IntN(2))}
 			if rng.IntN(8) == 0 {
 				th.head.Metadata["rare"] = "yes"

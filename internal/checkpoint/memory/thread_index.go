@@ -29,9 +29,10 @@ type threadKey struct {
 // listKeys lists the keys of a thread.
 func listKeys(h *checkpoint.Head) []threadKey {
 	state := checkpoint.ThreadCondition{Kind: checkpoint.ConditionState, Value: string(h.State)}
-	keys := []threadKey{
-		{}, {ThreadCondition: state}, {ThreadCondition: state, graph: h.Graph},
-		{ThreadCondition: checkpoint.ThreadCondition{Kind: checkpoint.ConditionGraph, Value: h.Graph}},
+	keys := []threadKey{{}, {ThreadCondition: state}}
+	if h.Graph != "" {
+		graph := checkpoint.ThreadCondition{Kind: checkpoint.ConditionGraph, Value: h.Graph}
+		keys = append(keys, threadKey{ThreadCondition: state, graph: h.Graph}, threadKey{ThreadCondition: graph})
 	}
 	for _, tag := range h.LabelTags() {
 		keys = append(keys, threadKey{ThreadCondition: checkpoint.ThreadCondition{Kind: checkpoint.ConditionLabel, Value: tag}})

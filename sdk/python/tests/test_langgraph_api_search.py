@@ -24,9 +24,9 @@ def search(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with (
         open_store(request.param, tmp_path_factory.mktemp("store")) as store,
         DevServer(store=store, flags=["--langgraph", "127.0.0.1:0"]) as server,
-        graphd.Client(server.address) as client,
         httpx.Client(base_url=find_url(server), timeout=60) as http,
     ):
+        client = graphd.Client(server.address)
         for n in range(COUNT):
             client.threads.create(f"order-{n}", metadata={"team": "a"})
             client.threads.create(str(uuid.UUID(int=n)), metadata={"team": "a", "half": n % 2, "third": f"t{n % 3}"})
