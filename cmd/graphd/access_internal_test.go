@@ -335,8 +335,8 @@ func (s *accessServer) startAskingRuns(t *testing.T) map[string]bool {
 	return visible
 }
 
-// requireOffsets requires that a page after an offset is what a caller sees after so many threads, and
-// that no count tells of others.
+// requireOffsets requires that a page after an offset is what a caller sees after so many threads,
+// and that no count tells of others.
 func requireOffsets(t *testing.T, ctx context.Context, threads graphdv1.ThreadServiceClient, size int32) {
 	t.Helper()
 	all, err := threads.ListThreads(ctx, &graphdv1.ListThreadsRequest{CountTotal: true})

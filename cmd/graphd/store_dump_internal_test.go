@@ -117,7 +117,7 @@ func TestADumpOfAnOlderFileChangesNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, before, 0o600))
 	result := commandRunner{}.runCommand(t, "store", "dump", "again", "--store", "sqlite:"+path)
 	require.Equal(t, exit.CodeError, result.code, result)
-	require.Contains(t, result.err, "has schema version 3, this graphd writes 7")
+	require.Contains(t, result.err, "has schema version 3, this graphd writes 8")
 	require.Contains(t, result.err, "graphd store migrate --store sqlite:"+path)
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)

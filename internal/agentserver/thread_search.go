@@ -166,8 +166,9 @@ func quoteKey(key string) string {
 	return key
 }
 
-// visitThreads calls visit for the threads that a search finds after an offset, until it returns false.
-// An offset needs a filter that says it all. The view is that of the page with at most size threads.
+// visitThreads calls visit for the threads that a search finds after an offset, until it returns
+// false. An offset needs a filter that says it all. The view is that of the page with at most size
+// threads.
 func (c *call) visitThreads(f *threadFilter, offset int, view graphdv1.ThreadView, size int, visit func(*graphdv1.Thread) bool) error {
 	request := &graphdv1.ListThreadsRequest{PageSize: int32(size), Filter: f.text, View: view, Offset: int32(offset)} //nolint:gosec // both are bounded
 	for lookedAt := 0; lookedAt < mostSearched+searchedPage; {
@@ -274,7 +275,8 @@ func (c *call) listThreads(f *threadFilter, offset, limit int) (found []*graphdv
 	return found, cmp.Or(err, tooLarge)
 }
 
-// findThreadIDs returns the ids of threads that a search finds, after so many others that it compares.
+// findThreadIDs returns the ids of threads that a search finds, after so many others that it
+// compares.
 func (c *call) findThreadIDs(f *threadFilter, offset, limit int) (ids []string, err error) {
 	passed := 0
 	err = c.visitThreads(f, 0, graphdv1.ThreadView_THREAD_VIEW_BASIC, searchedPage, func(t *graphdv1.Thread) bool {

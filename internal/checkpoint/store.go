@@ -278,7 +278,8 @@ type InterruptQuery struct {
 	Limit     int               // 0 = all
 }
 
-// MatchesInterrupt reports whether a query selects an interrupt, apart from Tenant, After and Limit.
+// MatchesInterrupt reports whether a query selects an interrupt, apart from Tenant, After and
+// Limit.
 func (q *InterruptQuery) MatchesInterrupt(in *Interrupt) bool {
 	switch {
 	case q.Thread != "" && q.Thread != in.Thread,

@@ -22,6 +22,11 @@ const (
 	ThreadFailed      ThreadState = "failed"
 )
 
+// ThreadStates returns the states of threads. Each thread has one of them.
+func ThreadStates() []ThreadState {
+	return []ThreadState{ThreadIdle, ThreadBusy, ThreadInterrupted, ThreadFailed}
+}
+
 // Head is the small record of a thread that every change replaces. It has all
 // that decides the next step, and nothing that grows.
 type Head struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 )
 
-// ListThreads lists threads. Errors: INVALID_FIELD, INVALID_PAGE_TOKEN,
-// PAYLOAD_TOO_LARGE, those of engine.Engine.Threads, SkipThreads and CountThreads, and with states those of
+// ListThreads lists threads. Errors: INVALID_FIELD, INVALID_PAGE_TOKEN, PAYLOAD_TOO_LARGE, those
+// of engine.Engine.Threads, SkipThreads and CountThreads, and with states those of
 // engine.Engine.State.
 func (s *threadService) ListThreads(
 	ctx context.Context, req *graphdv1.ListThreadsRequest,
@@ -66,7 +66,8 @@ type threadList struct {
 	shown  *permission.ItemFilter // nil = the caller gets all
 }
 
-// threadPlace is where a page begins: behind a thread, or at the start, and so many threads further.
+// threadPlace is where a page begins: behind a thread, or at the start, and so many threads
+// further.
 type threadPlace struct {
 	checkpoint.ThreadPosition
 

@@ -175,7 +175,8 @@ func pagerForms(e *env) {
 	}
 }
 
-// pagerMany has more threads than a store passes over in one read, of which few meet a condition besides.
+// pagerMany has more threads than a store passes over in one read, of which few meet a condition
+// besides.
 func pagerMany(e *env) {
 	const count = 1500
 	var heads []*checkpoint.Head

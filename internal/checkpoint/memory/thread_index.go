@@ -12,8 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
-// threadIndex has the threads of each tenant in the order of their creation, newest first: by state, by
-// graph, by both, by each label, and all of them. It is locked after a thread.
+// threadIndex has the threads of each tenant in the order of their creation, newest first: by
+// state, by graph, by both, by each label, and all of them. It is locked after a thread.
 type threadIndex struct {
 	mu      sync.RWMutex
 	tenants map[string]map[threadKey]*placeList
@@ -63,7 +63,8 @@ func hasSameKeys(old, next *checkpoint.Head) bool {
 	return old.State == next.State && old.Graph == next.Graph && old.Created.Equal(next.Created) && maps.Equal(old.Metadata, next.Metadata)
 }
 
-// moveThread puts a thread, which is locked, where its next head belongs. A head without a revision is none.
+// moveThread puts a thread, which is locked, where its next head belongs. A head without a
+// revision is none.
 func (x *threadIndex) moveThread(t *thread, id string, old, next *checkpoint.Head) {
 	if old.Revision > 0 && next.Revision > 0 && hasSameKeys(old, next) {
 		return
@@ -115,8 +116,8 @@ func (x *threadIndex) removePlace(owner string, k threadKey, p threadPlace) {
 	}
 }
 
-// findList returns the shortest list that has all threads of a query, nil = there are none, and whether it
-// may have others.
+// findList returns the shortest list that has all threads of a query, nil = there are none, and
+// whether it may have others.
 func (x *threadIndex) findList(q *checkpoint.ThreadQuery) (list *placeList, hasOthers bool) {
 	keys := queryKeys(q)
 	for _, k := range keys {
@@ -131,8 +132,8 @@ func (x *threadIndex) findList(q *checkpoint.ThreadQuery) (list *placeList, hasO
 	return list, len(keys) > 1
 }
 
-// readPlaces returns the places of a query after one, at most so many, those of threads that the query
-// selects by their ids. It may not select all of these.
+// readPlaces returns the places of a query after one, at most so many, those of threads that the
+// query selects by their ids. It may not select all of these.
 func (x *threadIndex) readPlaces(q *checkpoint.ThreadQuery, after checkpoint.ThreadPosition, most int) (places []threadPlace) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -154,8 +155,8 @@ func (x *threadIndex) readPlaces(q *checkpoint.ThreadQuery, after checkpoint.Thr
 	return places
 }
 
-// skipPlaces passes over the first n places of a query. It returns how many there were and the last of n;
-// ok is false when one list does not tell which threads the query selects.
+// skipPlaces passes over the first n places of a query. It returns how many there were and the
+// last of n; ok is false when one list does not tell which threads the query selects.
 func (x *threadIndex) skipPlaces(q *checkpoint.ThreadQuery, n int) (passed int, last threadPlace, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -198,8 +199,8 @@ func comparePlaces(a, b threadPlace) int {
 	return cmp.Or(b.created.Compare(a.created), strings.Compare(a.id, b.id))
 }
 
-// placeList is places in order, in chunks, so that none costs more to put in or to pass over when there
-// are many.
+// placeList is places in order, in chunks, so that none costs more to put in or to pass over when
+// there are many.
 type placeList struct {
 	chunks [][]threadPlace // none is empty
 	count  int
@@ -248,7 +249,8 @@ func (l *placeList) remove(p threadPlace) bool {
 	return true
 }
 
-// visit calls take for the chunks after a position, the first from there on, until it returns false.
+// visit calls take for the chunks after a position, the first from there on, until it returns
+// false.
 func (l *placeList) visit(after checkpoint.ThreadPosition, take func(chunk []threadPlace) bool) {
 	c, from := 0, 0
 	if after != (checkpoint.ThreadPosition{}) {

@@ -46,8 +46,8 @@ func (s *Store) listIndexed(q *checkpoint.ThreadQuery) (out []checkpoint.Head) {
 // visitedPlaces is how many places are read from the index at a time.
 const visitedPlaces = 256
 
-// visitIndexed calls visit for each thread that a query selects, in order and with its lock held, until it
-// returns false.
+// visitIndexed calls visit for each thread that a query selects, in order and with its lock held,
+// until it returns false.
 func (s *Store) visitIndexed(q *checkpoint.ThreadQuery, visit func(*thread) (more bool)) {
 	for after := q.Before; ; {
 		places := s.threads.readPlaces(q, after, visitedPlaces)
@@ -63,7 +63,8 @@ func (s *Store) visitIndexed(q *checkpoint.ThreadQuery, visit func(*thread) (mor
 	}
 }
 
-// visitSelected calls visit for the thread if it stands at the place still and the query selects it.
+// visitSelected calls visit for the thread if it stands at the place still and the query selects
+// it.
 func (p *threadPlace) visitSelected(q *checkpoint.ThreadQuery, visit func(*thread) (more bool)) (more bool) {
 	t := p.thread
 	t.mu.Lock()
@@ -118,8 +119,8 @@ func (f *firstHeads) sortHeads() {
 	})
 }
 
-// SkipThreads returns the place of the last of the first n threads that a query selects, zero when there
-// are fewer.
+// SkipThreads returns the place of the last of the first n threads that a query selects, zero when
+// there are fewer.
 func (s *Store) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (at checkpoint.ThreadPosition, err error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return at, err
@@ -151,8 +152,8 @@ func (s *Store) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQue
 	return min(n, atMost), nil
 }
 
-// passIndexed passes over the first n threads of a query, and returns how many there were and the place of
-// the last.
+// passIndexed passes over the first n threads of a query, and returns how many there were and the
+// place of the last.
 func (s *Store) passIndexed(q *checkpoint.ThreadQuery, n int) (passed int, last checkpoint.ThreadPosition) {
 	if passed, place, ok := s.threads.skipPlaces(q, n); ok {
 		return passed, place.position()
@@ -167,8 +168,8 @@ func (s *Store) passIndexed(q *checkpoint.ThreadQuery, n int) (passed int, last 
 	return passed, last
 }
 
-// selectPlace returns the place that would be at an index if the places were sorted. It changes their
-// order.
+// selectPlace returns the place that would be at an index if the places were sorted. It changes
+// their order.
 func selectPlace(places []checkpoint.ThreadPosition, at int) checkpoint.ThreadPosition {
 	for len(places) > 1 {
 		before, same := partitionPlaces(places, medianPlace(places))
@@ -191,8 +192,8 @@ func medianPlace(places []checkpoint.ThreadPosition) checkpoint.ThreadPosition {
 	return three[1]
 }
 
-// partitionPlaces moves the places that come before one to the begin, and those that are the same behind
-// them. It returns how many there are of both.
+// partitionPlaces moves the places that come before one to the begin, and those that are the same
+// behind them. It returns how many there are of both.
 func partitionPlaces(places []checkpoint.ThreadPosition, pivot checkpoint.ThreadPosition) (before, same int) {
 	end := len(places)
 	for i := 0; i < end; {
@@ -229,7 +230,8 @@ func compareThreads(a, b checkpoint.ThreadPosition) int {
 	return cmp.Or(b.Time().Compare(a.Time()), strings.Compare(a.Thread, b.Thread))
 }
 
-// isThreadSelected reports whether a query selects a thread, behind the place where the page begins.
+// isThreadSelected reports whether a query selects a thread, behind the place where the page
+// begins.
 func isThreadSelected(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
 	return q.MatchesThread(h) && (q.Before == (checkpoint.ThreadPosition{}) || compareThreads(q.PositionOf(h), q.Before) > 0)
 }

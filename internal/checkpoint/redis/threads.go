@@ -162,8 +162,8 @@ func (r *Reader) Threads(ctx context.Context, q checkpoint.ThreadQuery) (out []c
 	return out, err
 }
 
-// SkipThreads returns the place of the last of the first n threads that a query selects, zero when there
-// are fewer.
+// SkipThreads returns the place of the last of the first n threads that a query selects, zero when
+// there are fewer.
 func (r *Reader) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (at checkpoint.ThreadPosition, err error) {
 	err = r.readStore(ctx, func() error {
 		at, err = r.index.SkipThreads(ctx, q, n)

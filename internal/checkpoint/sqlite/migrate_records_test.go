@@ -111,8 +111,8 @@ func requireFileOfToday(t *testing.T, name string, want checkpoint.Migration) {
 	requireTagged(t, s)
 }
 
-// requireSchemaOfToday requires that a file has the tables and indexes that today's graphd makes, and
-// that these agree with each other.
+// requireSchemaOfToday requires that a file has the tables and indexes that today's graphd makes,
+// and that these agree with each other.
 func requireSchemaOfToday(t *testing.T, path string) {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "made.db")

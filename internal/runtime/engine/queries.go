@@ -20,14 +20,14 @@ func (e *Engine) Threads(ctx context.Context, memory *runtime.CallMemory, q chec
 	return e.reader.Threads(ctx, memory, q)
 }
 
-// SkipThreads passes over the first n threads of a query, and returns the place of the last, zero when
-// there are fewer. Errors: those of runtime.TranslateStoreError.
+// SkipThreads passes over the first n threads of a query, and returns the place of the last, zero
+// when there are fewer. Errors: those of runtime.TranslateStoreError.
 func (e *Engine) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (checkpoint.ThreadPosition, error) {
 	return e.reader.SkipThreads(ctx, q, n)
 }
 
-// CountThreads returns how many threads a query selects, or atMost if it selects more. Errors: those
-// of runtime.TranslateStoreError.
+// CountThreads returns how many threads a query selects, or atMost if it selects more. Errors:
+// those of runtime.TranslateStoreError.
 func (e *Engine) CountThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (int, error) {
 	return e.reader.CountThreads(ctx, q, atMost)
 }

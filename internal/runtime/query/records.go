@@ -171,8 +171,8 @@ func (r *Reader) Threads(ctx context.Context, memory *runtime.CallMemory, q chec
 	})
 }
 
-// SkipThreads passes over the first n threads of a query, and returns the place of the last, zero when
-// there are fewer. The errors are *Error: those of the store.
+// SkipThreads passes over the first n threads of a query, and returns the place of the last, zero
+// when there are fewer. The errors are *Error: those of the store.
 func (r *Reader) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (checkpoint.ThreadPosition, error) {
 	at, err := r.store.SkipThreads(ctx, q, n)
 	if err != nil {
@@ -181,8 +181,8 @@ func (r *Reader) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n in
 	return at, nil
 }
 
-// CountThreads returns how many threads a query selects, or atMost if it selects more. The errors are
-// *Error: those of the store.
+// CountThreads returns how many threads a query selects, or atMost if it selects more. The errors
+// are *Error: those of the store.
 func (r *Reader) CountThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (int, error) {
 	n, err := r.store.CountSelectedThreads(ctx, q, atMost)
 	if err != nil {

@@ -37,8 +37,8 @@ func PageSize(v *wire.Validator, size int32) int {
 // MaxOffset is how many entries a page may have before it, at most.
 const MaxOffset = 100_000
 
-// Offset returns how many entries a page has before it, and adds a violation to v if these are too many,
-// or if a page token says already where the page begins.
+// Offset returns how many entries a page has before it, and adds a violation to v if these are too
+// many, or if a page token says already where the page begins.
 func Offset(v *wire.Validator, offset int32, token string) int {
 	switch {
 	case offset < 0 || offset > MaxOffset:
@@ -219,10 +219,10 @@ func CollectPage[T any](
 	}
 }
 
-// SkipShown passes over entries that a caller gets, up to skip of them, with the read of CollectPage. It
-// returns how many there were and the last entry that it has looked at, nil for none, and whether others
-// may follow. It looks at as many entries as a page does; a call that has not passed over all of them goes on
-// with another one. The errors are those of read.
+// SkipShown passes over entries that a caller gets, up to skip of them, with the read of
+// CollectPage. It returns how many there were and the last entry that it has looked at, nil for
+// none, and whether others may follow. It looks at as many entries as a page does; a call that has
+// not passed over all of them goes on with another one. The errors are those of read.
 func SkipShown[T any](
 	skip int, shows func(*T) bool, read func(limit int, after *T) (items []T, more bool, err error),
 ) (passed int, last *T, more bool, err error) {

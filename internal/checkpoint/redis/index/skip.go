@@ -20,8 +20,8 @@ const (
 	lookupsPerCommand = 512
 )
 
-// SkipThreads returns the place of the last of the first n threads that a query selects, zero when there
-// are fewer.
+// SkipThreads returns the place of the last of the first n threads that a query selects, zero when
+// there are fewer.
 func (x *Reader) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (at checkpoint.ThreadPosition, err error) {
 	_, place, err := x.passThreads(ctx, &q, n)
 	if err != nil || place == "" {
@@ -34,8 +34,8 @@ func (x *Reader) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n in
 	return checkpoint.ThreadPosition{Updated: time, Thread: thread}, nil
 }
 
-// CountSelectedThreads returns how many threads a query selects, or atMost if it selects more. Redis
-// counts those of one condition without reading them.
+// CountSelectedThreads returns how many threads a query selects, or atMost if it selects more.
+// Redis counts those of one condition without reading them.
 func (x *Reader) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (int, error) {
 	conditions := q.Conditions()
 	isWhole := q.Tenant != "" && !q.OnlyUUIDs && q.Before == (checkpoint.ThreadPosition{})
@@ -54,8 +54,8 @@ func (x *Reader) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQu
 	return n, err
 }
 
-// passThreads passes over the first n threads that a query selects. It returns how many there were, and
-// of n the place of the last, as the lists have it.
+// passThreads passes over the first n threads that a query selects. It returns how many there
+// were, and of n the place of the last, as the lists have it.
 func (x *Reader) passThreads(ctx context.Context, q *checkpoint.ThreadQuery, n int) (passed int, last string, err error) {
 	w, err := x.newThreadWalk(ctx, q)
 	if err != nil {
@@ -80,13 +80,28 @@ func (x *Reader) passThreads(ctx context.Context, q *checkpoint.ThreadQuery, n i
 
 // threadWalk passes over the threads of a query in their order, a page after the other.
 type threadWalk struct {
-	reader  *Reader
-	query   *checkpoint.ThreadQuery
-	key     string     // of the list
-	chosen  []string   // what members begin with whose places are read
-	others  [][]string // what they begin with that are needed besides: one of each list
-	isDense []bool     // the others are read, not looked up
+	reader *Reader
+	query  *checkpoint.ThreadQuery
+	key    string   // of the list
+	chosen []string // what members begin with whose places are read
+	others []otherCondition
 }
+
+// otherCondition is a condition that is compared.
+type otherCondition struct {
+	prefixes []string // what members begin with that meet it
+	count    int      // how many do
+	how      comparison
+}
+
+// comparison is how a condition is compared.
+type comparison int
+
+const (
+	byLookup    comparison = iota // each place is looked up
+	byRead                        // the members in the same range are read
+	byExclusion                   // so are those that do not meet it
+)
 
 // placePage is the places of threads up to one, in any order.
 type placePage struct {
@@ -102,29 +117,69 @@ func (x *Reader) newThreadWalk(ctx context.Context, q *checkpoint.ThreadQuery) (
 		return w, nil
 	}
 	w.key = layout.KeyThreadTags
-	forms := make([][]string, len(conditions))
-	for i, c := range conditions {
-		forms[i] = layout.ConditionForms(x.database.Box, c)
+	for _, c := range conditions {
+		w.others = append(w.others, otherCondition{prefixes: x.prefixesOf(c)})
 	}
-	at, counts := 0, make([]int, len(forms))
-	if len(forms) > 1 && q.Tenant != "" {
-		var err error
-		if counts, err = x.countForms(ctx, layout.TenantKey(w.key, q.Tenant), "", forms); err != nil {
+	if len(conditions) > 1 && q.Tenant != "" {
+		if err := w.countOthers(ctx, conditions); err != nil {
 			return nil, err
 		}
-		at = slices.Index(counts, slices.Min(counts))
 	}
-	for i := range forms {
-		for k := range forms[i] {
-			forms[i][k] += "\x00"
-		}
-		if i != at {
-			w.others = append(w.others, forms[i])
-			w.isDense = append(w.isDense, q.Tenant != "" && counts[i] <= maxDensity*counts[at])
+	at := 0
+	for i, o := range w.others {
+		if chosen := w.others[at]; o.how != byExclusion && (chosen.how == byExclusion || o.count < chosen.count) {
+			at = i
 		}
 	}
-	w.chosen = forms[at]
+	chosen := w.others[at]
+	w.chosen, w.others = chosen.prefixes, slices.Delete(w.others, at, at+1)
+	for i := range w.others {
+		if o := &w.others[i]; o.how == byRead && o.count > maxDensity*chosen.count {
+			o.how = byLookup
+		}
+	}
 	return w, nil
+}
+
+// prefixesOf returns what the members begin with that meet a condition.
+func (x *Reader) prefixesOf(c checkpoint.ThreadCondition) []string {
+	forms := layout.ConditionForms(x.database.Box, c)
+	for i := range forms {
+		forms[i] += "\x00"
+	}
+	return forms
+}
+
+// countOthers counts how many threads meet each condition. If most have a state, those that have another
+// one are fewer to read.
+func (w *threadWalk) countOthers(ctx context.Context, conditions []checkpoint.ThreadCondition) error {
+	otherStates := otherCondition{how: byExclusion}
+	for _, state := range checkpoint.ThreadStates() {
+		if state != w.query.State {
+			c := checkpoint.ThreadCondition{Kind: checkpoint.ConditionState, Value: string(state)}
+			otherStates.prefixes = append(otherStates.prefixes, w.reader.prefixesOf(c)...)
+		}
+	}
+	forms := make([][]string, 0, len(w.others)+1)
+	for _, o := range append(slices.Clone(w.others), otherStates) {
+		tags := make([]string, len(o.prefixes))
+		for i, prefix := range o.prefixes {
+			tags[i] = prefix[:len(prefix)-1]
+		}
+		forms = append(forms, tags)
+	}
+	counts, err := w.reader.countForms(ctx, layout.TenantKey(w.key, w.query.Tenant), "", forms)
+	if err != nil {
+		return err
+	}
+	otherStates.count = counts[len(w.others)]
+	for i := range w.others {
+		w.others[i].count, w.others[i].how = counts[i], byRead
+		if conditions[i].Kind == checkpoint.ConditionState && otherStates.count < counts[i] {
+			w.others[i] = otherStates
+		}
+	}
+	return nil
 }
 
 // readPage reads the places of threads after one. About so many are wanted.
@@ -178,8 +233,8 @@ func (w *threadWalk) readOwners(ctx context.Context, owners []string, from strin
 		}
 		slices.Sort(found[i].places)
 	}
-	for i := range w.others {
-		if err := w.keepOther(ctx, found, from, i); err != nil {
+	for _, o := range w.others {
+		if err := w.keepOther(ctx, found, from, o); err != nil {
 			return page, err
 		}
 	}
@@ -210,8 +265,8 @@ func (w *threadWalk) sizeRead(reads, wanted int) int {
 	return max(16, min(w.reader.shareOfPage(wanted), passedPerPartition, passedPerRead/max(1, reads)))
 }
 
-// newPlaceRange returns the range of members that begin with a prefix, whose places are after one, "" = from
-// the start, and up to another, "" = to the end.
+// newPlaceRange returns the range of members that begin with a prefix, whose places are after one,
+// "" = from the start, and up to another, "" = to the end.
 func newPlaceRange(key, prefix, from, until string, limit int) script.Range {
 	r := script.Range{Key: key, Begin: "[" + prefix, End: "+", Limit: limit}
 	switch {
@@ -229,7 +284,8 @@ func newPlaceRange(key, prefix, from, until string, limit int) script.Range {
 	return r
 }
 
-// cutPlaces returns the places of members up to one, those of threads that the query selects by their ids.
+// cutPlaces returns the places of members up to one, those of threads that the query selects by
+// their ids.
 func (w *threadWalk) cutPlaces(members []string, prefix int, until string) []string {
 	places := members[:0]
 	for _, member := range members {
@@ -245,20 +301,40 @@ func (w *threadWalk) cutPlaces(members []string, prefix int, until string) []str
 }
 
 // keepOther keeps the places that meet another condition.
-func (w *threadWalk) keepOther(ctx context.Context, found []keyPlaces, from string, other int) error {
-	if w.isDense[other] {
-		return w.keepRead(ctx, found, from, w.others[other])
+func (w *threadWalk) keepOther(ctx context.Context, found []keyPlaces, from string, o otherCondition) error {
+	if o.how == byLookup {
+		return w.keepLookedUp(ctx, found, o.prefixes)
 	}
-	return w.keepLookedUp(ctx, found, w.others[other])
+	common, err := w.readCommon(ctx, found, from, o.prefixes)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		if o.how == byExclusion {
+			common[i] = cutOut(found[i].places, common[i])
+		}
+		found[i].places = common[i]
+	}
+	return nil
 }
 
-// keepRead keeps the places that another condition has in the same range.
-func (w *threadWalk) keepRead(ctx context.Context, found []keyPlaces, from string, prefixes []string) error {
-	kept := make([]keyPlaces, len(found))
+// cutOut returns the places that are not among others. Both are in order.
+func cutOut(places, others []string) []string {
+	if len(others) == 0 {
+		return places
+	}
+	return slices.DeleteFunc(places, func(place string) bool {
+		_, has := slices.BinarySearch(others, place)
+		return has
+	})
+}
+
+// readCommon returns the places that members with other prefixes have as well, of each key in order.
+func (w *threadWalk) readCommon(ctx context.Context, found []keyPlaces, from string, prefixes []string) ([][]string, error) {
+	common := make([][]string, len(found))
 	var reads []script.Range
 	var of, prefix []int // each read is of this key, and has a prefix of this length
 	for i, f := range found {
-		kept[i].key = f.key
 		for _, p := range prefixes {
 			if len(f.places) > 0 {
 				reads = append(reads, newPlaceRange(f.key, p, from, f.places[len(f.places)-1], passedPerPartition))
@@ -269,12 +345,11 @@ func (w *threadWalk) keepRead(ctx context.Context, found []keyPlaces, from strin
 	for len(reads) > 0 {
 		lists, err := w.reader.runner.ReadRanges(ctx, reads)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		left := 0
 		for r, list := range lists {
-			k := &kept[of[r]]
-			k.places = append(k.places, keepCommon(found[of[r]].places, list, prefix[r])...)
+			common[of[r]] = append(common[of[r]], keepCommon(found[of[r]].places, list, prefix[r])...)
 			if len(list) == passedPerPartition { // it goes on
 				reads[left], of[left], prefix[left] = reads[r], of[r], prefix[r]
 				reads[left].Begin = "(" + list[len(list)-1]
@@ -283,11 +358,10 @@ func (w *threadWalk) keepRead(ctx context.Context, found []keyPlaces, from strin
 		}
 		reads, of, prefix = reads[:left], of[:left], prefix[:left]
 	}
-	for i := range kept {
-		slices.Sort(kept[i].places)
+	for i := range common {
+		slices.Sort(common[i])
 	}
-	copy(found, kept)
-	return nil
+	return common, nil
 }
 
 // keepCommon returns those of some places that members have behind a prefix. Both are in order.

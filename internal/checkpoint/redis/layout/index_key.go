@@ -55,8 +55,8 @@ func ThreadPosition(at time.Time, thread string) string { return formatNewestFir
 // formatNewestFirst returns an instant as 16 digits that sort against the order of instants.
 func formatNewestFirst(t time.Time) string { return fmt.Sprintf("%016x", ^sortableTime(t)) }
 
-// ParseThreadPlace splits the place of a thread in a list of threads: a member of the list, or what follows
-// the tag in the list of tags.
+// ParseThreadPlace splits the place of a thread in a list of threads: a member of the list, or
+// what follows the tag in the list of tags.
 func ParseThreadPlace(place string) (at time.Time, thread string, ok bool) {
 	thread, _, ok = ParseMember(place)
 	if !ok {

@@ -66,8 +66,9 @@ func TestListsOfATenantLookAtNoOther(t *testing.T) {
 	require.Contains(t, explainQuery(t, db, statement, args), "(tenant=?", "whichever index it takes")
 }
 
-// TestListsOfThreadsReadOneIndex asks SQLite how it finds, counts and passes over threads: at the place
-// of the tenant in one index, in order, and with the table itself for nothing but the heads of a page.
+// TestListsOfThreadsReadOneIndex asks SQLite how it finds, counts and passes over threads: at the
+// place of the tenant in one index, in order, and with the table itself for nothing but the heads
+// of a page.
 func TestListsOfThreadsReadOneIndex(t *testing.T) {
 	db := makeTables(t)
 	box, err := seal.New(seal.Options{Keys: []seal.Key{{ID: "k", Secret: make([]byte, seal.KeySize)}}})

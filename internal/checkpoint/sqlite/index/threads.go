@@ -35,8 +35,8 @@ func (x *Index) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	}, q.MatchesThread, (*checkpoint.Head).Size)
 }
 
-// SkipThreads returns the place of the last of the first n threads that a query selects, zero when there
-// are fewer. Errors are those of Threads.
+// SkipThreads returns the place of the last of the first n threads that a query selects, zero when
+// there are fewer. Errors are those of Threads.
 func (x *Index) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int) (at checkpoint.ThreadPosition, err error) {
 	l, err := x.newThreadList(ctx, &q)
 	if err != nil {
@@ -64,8 +64,8 @@ func (x *Index) SkipThreads(ctx context.Context, q checkpoint.ThreadQuery, n int
 	return at, nil
 }
 
-// CountSelectedThreads returns how many threads a query selects, or atMost if it selects more. Errors
-// are those of Threads.
+// CountSelectedThreads returns how many threads a query selects, or atMost if it selects more.
+// Errors are those of Threads.
 func (x *Index) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQuery, atMost int) (n int, err error) {
 	l, err := x.newThreadList(ctx, &q)
 	if err != nil {
@@ -81,8 +81,8 @@ func (x *Index) CountSelectedThreads(ctx context.Context, q checkpoint.ThreadQue
 // maxCounted bounds how many threads are counted for a condition.
 const maxCounted = 1000
 
-// newThreadList chooses the condition of a query whose threads are read: that which the fewest threads
-// meet.
+// newThreadList chooses the condition of a query whose threads are read: that which the fewest
+// threads meet.
 func (x *Index) newThreadList(ctx context.Context, q *checkpoint.ThreadQuery) (*threadList, error) {
 	all := q.Conditions()
 	at := 0
@@ -115,8 +115,9 @@ func (x *Index) countThreads(ctx context.Context, owner string, c checkpoint.Thr
 	return n, nil
 }
 
-// threadList is a list of threads as SQLite finds it: in one index, or in one for each form of a label,
-// which it merges. An index has all that tells which threads are in the list, and their order.
+// threadList is a list of threads as SQLite finds it: in one index, or in one for each form of a
+// label, which it merges. An index has all that tells which threads are in the list, and their
+// order.
 type threadList struct {
 	parts []threadPart
 	args  []any
@@ -206,7 +207,8 @@ func (x *Index) chosenParts(q *checkpoint.ThreadQuery, chosen checkpoint.ThreadC
 	return []threadPart{p}
 }
 
-// tenantOf returns the expression of the tenant of a thread, with which the indexes of threads begin.
+// tenantOf returns the expression of the tenant of a thread, with which the indexes of threads
+// begin.
 func tenantOf(thread string) string {
 	return strings.ReplaceAll(`CASE instr(_, '@') WHEN 0 THEN 'default' ELSE substr(_, 1, instr(_, '@') - 1) END`, "_", thread)
 }
@@ -241,8 +243,8 @@ func (p *threadPart) addPlaceAfter(q *checkpoint.ThreadQuery) {
 	p.addCondition(p.time+" <= ? AND ("+p.time+" < ? OR k.thread > ?)", at, at, q.Before.Thread)
 }
 
-// addOthers adds conditions that are compared. The index of states has the graph as well. What else is in
-// an index of its own is looked up there: its entries stand in the same order.
+// addOthers adds conditions that are compared. The index of states has the graph as well. What
+// else is in an index of its own is looked up there: its entries stand in the same order.
 func (x *Index) addOthers(p *threadPart, chosen checkpoint.ThreadConditionKind, others []checkpoint.ThreadCondition) {
 	var columns queryBuilder
 	plus := ""

@@ -49,12 +49,13 @@ func measureMigration(ctx context.Context, tx *sql.Tx, version int64) (int64, er
 	return total, nil
 }
 
-// threadIndexOverhead is about what an entry of an index of threads has besides the id, the state and
-// the graph: the name of its tenant, a time and their lengths.
+// threadIndexOverhead is about what an entry of an index of threads has besides the id, the state
+// and the graph: the name of its tenant, a time and their lengths.
 const threadIndexOverhead = 48
 
-// measureThreadIndexes measures the migration to format 8: three indexes of threads are made in the log,
-// and then in the file. The pages of those that they replace are used again, but maybe not all.
+// measureThreadIndexes measures the migration to format 8: three indexes of threads are made in
+// the log, and then in the file. The pages of those that they replace are used again, but maybe
+// not all.
 func measureThreadIndexes(ctx context.Context, tx *sql.Tx) (bytes int64, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT coalesce(sum(3 * (length(thread) + ?) + length(state) + 2 * length(graph)), 0) FROM threads`,
 		threadIndexOverhead).Scan(&bytes)
