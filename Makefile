@@ -71,6 +71,7 @@ BENCHMARK   := $(abspath .cache/bench)
 # How many questions are open in make bench-inbox; as many as the store is for when empty.
 COUNT       ?=
 INBOX       := $(abspath .cache/bench-inbox)
+THREADS     := $(abspath .cache/bench-threads)
 # The commit beside whose build make bench-builds measures this one.
 BEFORE      ?= HEAD~1
 BUILDS      := $(abspath .cache/bench-builds)
@@ -242,10 +243,15 @@ bench-smoke: $(VENV)/ok bench-build ## Try whether the benchmark works: one shor
 	cd bench && go test $(RACE) -vet=off -timeout=$(GOTIMEOUT) ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
 	cd bench && '$(INBOX)' --chromium '$(CHROMIUM)' --size smoke
 	cd bench && '$(BUILDS)' --before ../bin/graphd --now ../bin/graphd --rounds 1 --for 100ms
+	cd bench && '$(THREADS)' --count 500 --repeat 2
 
 .PHONY: bench-inbox
 bench-inbox: bench-build ## Measure the inbox with 1,000,000 open questions on Redis and 100,000 on SQLite (COUNT=20000 on each; BENCHFLAGS="--stores sqlite")
 	cd bench && '$(INBOX)' --chromium '$(CHROMIUM)' --count '$(or $(COUNT),0)' --out results $(BENCHFLAGS)
+
+.PHONY: bench-threads
+bench-threads: bench-build ## Measure pages after an offset, and counts, of 100,000 threads in memory, on SQLite and on Redis (BENCHFLAGS="--count 20000")
+	cd bench && '$(THREADS)' $(BENCHFLAGS)
 
 .PHONY: bench-builds
 bench-builds: bench-build ## Measure this build beside that of another commit (BEFORE=commit; BENCHFLAGS="--workloads W1,W2")
@@ -263,6 +269,7 @@ bench-build: build
 	CGO_ENABLED=0 go build -C bench -trimpath -o '$(BENCHMARK)' .
 	CGO_ENABLED=0 go build -C bench -trimpath -o '$(INBOX)' ./inbox
 	CGO_ENABLED=0 go build -C bench -trimpath -o '$(BUILDS)' ./builds
+	CGO_ENABLED=0 go build -C bench -trimpath -o '$(THREADS)' ./threads
 
 .PHONY: go-bench
 go-bench: ## Run the Go benchmarks (BENCH=regexp narrows)

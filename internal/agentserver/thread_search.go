@@ -170,7 +170,7 @@ func quoteKey(key string) string {
 // false. An offset needs a filter that says it all. The view is that of the page with at most size
 // threads.
 func (c *call) visitThreads(f *threadFilter, offset int, view graphdv1.ThreadView, size int, visit func(*graphdv1.Thread) bool) error {
-	request := &graphdv1.ListThreadsRequest{PageSize: int32(size), Filter: f.text, View: view, Offset: int32(offset)} //nolint:gosec // both are bounded
+	request := &graphdv1.ListThreadsRequest{PageSize: int32(size), Filter: f.text, View: view, Offset: int32(offset)}
 	for lookedAt := 0; lookedAt < mostSearched+searchedPage; {
 		page, err := c.threads.ListThreads(c.ctx, request)
 		if err != nil {
@@ -186,8 +186,8 @@ func (c *call) visitThreads(f *threadFilter, offset int, view graphdv1.ThreadVie
 		if page.GetNextPageToken() == "" {
 			return nil
 		}
-		size = min(2*size, searchedPage)                                                                                              // a page that does not suffice finds little of what it looks at
-		request = &graphdv1.ListThreadsRequest{PageSize: int32(size), PageToken: page.GetNextPageToken(), Filter: f.text, View: view} //nolint:gosec // it is bounded
+		size = min(2*size, searchedPage) // a page that does not suffice finds little of what it looks at
+		request = &graphdv1.ListThreadsRequest{PageSize: int32(size), PageToken: page.GetNextPageToken(), Filter: f.text, View: view}
 	}
 	return newTooBroadError()
 }

@@ -1,6 +1,6 @@
 package checkpoint
 
-import "github.com/graphd-dev/graphd/internal/tenant"
+import "strings"
 
 // uuidLength is the length of a UUID with dashes.
 const uuidLength = 36
@@ -32,6 +32,5 @@ func (q *ThreadQuery) MatchesID(thread string) bool {
 	if !q.OnlyUUIDs {
 		return true
 	}
-	_, id := tenant.Split(thread)
-	return IsUUID(id)
+	return IsUUID(thread[strings.IndexByte(thread, '@')+1:]) // behind the tenant
 }

@@ -85,7 +85,7 @@ func (s *threadService) countTotal(
 	if err != nil {
 		return err
 	}
-	total := int32(n) //nolint:gosec // at most as many as were asked for
+	total := int32(n)
 	resp.TotalSize = &total
 	return nil
 }

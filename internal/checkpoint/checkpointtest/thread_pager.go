@@ -160,7 +160,10 @@ func pagerForms(e *env) {
 			th.applyEdits()
 		}
 		for _, q := range []checkpoint.ThreadQuery{
-			{}, {State: checkpoint.ThreadIdle}, {Graph: "g"}, {Metadata: map[string]string{"all": "yes"}},
+			{},
+			{State: checkpoint.ThreadIdle},
+			{Graph: "g"},
+			{Metadata: map[string]string{"all": "yes"}},
 			{State: checkpoint.ThreadIdle, Metadata: map[string]string{"all": "yes"}},
 		} {
 			q.Tenant, q.OnlyUUIDs = owner, true

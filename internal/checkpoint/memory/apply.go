@@ -97,7 +97,7 @@ func (s *Store) deleteThread(c *checkpoint.Change) (checkpoint.Receipt, error) {
 	t.dueNanos.Store(never)
 	sh.removeThread(c.Thread)
 	s.interrupts.deleteInterrupts(c.Thread, t.interrupts)
-	s.threads.moveThread(t, c.Thread, &t.head, &checkpoint.Head{Created: t.head.Created})
+	s.threads.moveThread(t, c.Thread, &t.head, &checkpoint.Head{})
 	// An alarm may hold on to the thread for long; drop its large parts.
 	t.history, t.log, t.runs = history{}, eventLog{}, runs{}
 	t.progress, t.interrupts, t.interruptsByCheckpoint, t.requests = nil, nil, nil, nil

@@ -26,13 +26,22 @@ type threadKey struct {
 	graph string // besides the state, "" = any
 }
 
+// stateKeys lists the keys of a thread that have its state.
+func stateKeys(h *checkpoint.Head) []threadKey {
+	state := threadKey{ThreadCondition: checkpoint.ThreadCondition{Kind: checkpoint.ConditionState, Value: string(h.State)}}
+	if h.Graph == "" {
+		return []threadKey{state}
+	}
+	both := state
+	both.graph = h.Graph
+	return []threadKey{state, both}
+}
+
 // listKeys lists the keys of a thread.
 func listKeys(h *checkpoint.Head) []threadKey {
-	state := checkpoint.ThreadCondition{Kind: checkpoint.ConditionState, Value: string(h.State)}
-	keys := []threadKey{{}, {ThreadCondition: state}}
+	keys := append(stateKeys(h), threadKey{})
 	if h.Graph != "" {
-		graph := checkpoint.ThreadCondition{Kind: checkpoint.ConditionGraph, Value: h.Graph}
-		keys = append(keys, threadKey{ThreadCondition: state, graph: h.Graph}, threadKey{ThreadCondition: graph})
+		keys = append(keys, threadKey{ThreadCondition: checkpoint.ThreadCondition{Kind: checkpoint.ConditionGraph, Value: h.Graph}})
 	}
 	for _, tag := range h.LabelTags() {
 		keys = append(keys, threadKey{ThreadCondition: checkpoint.ThreadCondition{Kind: checkpoint.ConditionLabel, Value: tag}})
@@ -58,28 +67,29 @@ func queryKeys(q *checkpoint.ThreadQuery) (keys []threadKey) {
 	return keys
 }
 
-// hasSameKeys reports whether a thread stands where it stood.
-func hasSameKeys(old, next *checkpoint.Head) bool {
-	return old.State == next.State && old.Graph == next.Graph && old.Created.Equal(next.Created) && maps.Equal(old.Metadata, next.Metadata)
-}
-
-// moveThread puts a thread, which is locked, where its next head belongs. A head without a
-// revision is none.
-func (x *threadIndex) moveThread(t *thread, id string, old, next *checkpoint.Head) {
-	if old.Revision > 0 && next.Revision > 0 && hasSameKeys(old, next) {
-		return
-	}
-	var gone, added []threadKey
-	if old.Revision > 0 {
+// changedKeys returns the keys that a thread has no longer, and those that it has now.
+func changedKeys(old, next *checkpoint.Head) (gone, added []threadKey) {
+	isChange := old.Revision > 0 && next.Revision > 0
+	switch {
+	case isChange && old.Graph == next.Graph && old.Created.Equal(next.Created) && maps.Equal(old.Metadata, next.Metadata):
+		if old.State == next.State {
+			return nil, nil
+		}
+		return stateKeys(old), stateKeys(next)
+	case old.Revision > 0:
 		gone = listKeys(old)
 	}
 	if next.Revision > 0 {
 		added = listKeys(next)
 	}
-	if old.Created.Equal(next.Created) {
-		all := gone
-		gone = slices.DeleteFunc(slices.Clone(gone), func(k threadKey) bool { return slices.Contains(added, k) })
-		added = slices.DeleteFunc(added, func(k threadKey) bool { return slices.Contains(all, k) })
+	return gone, added
+}
+
+// moveThread puts a thread, which is locked, where its next head belongs. A head without a revision is none.
+func (x *threadIndex) moveThread(t *thread, id string, old, next *checkpoint.Head) {
+	gone, added := changedKeys(old, next)
+	if len(gone)+len(added) == 0 {
+		return
 	}
 	owner, name := tenant.Split(id)
 	x.mu.Lock()
@@ -207,7 +217,7 @@ type placeList struct {
 }
 
 // maxChunk is the number of places in a chunk, at most.
-const maxChunk = 512
+const maxChunk = 128
 
 // findChunk returns the index of the first chunk that ends at a place or behind it.
 func (l *placeList) findChunk(p threadPlace) int {

@@ -150,8 +150,8 @@ func (x *Reader) prefixesOf(c checkpoint.ThreadCondition) []string {
 	return forms
 }
 
-// countOthers counts how many threads meet each condition. If most have a state, those that have another
-// one are fewer to read.
+// countOthers counts how many threads meet each condition. If most have a state, those that have
+// another one are fewer to read.
 func (w *threadWalk) countOthers(ctx context.Context, conditions []checkpoint.ThreadCondition) error {
 	otherStates := otherCondition{how: byExclusion}
 	for _, state := range checkpoint.ThreadStates() {

@@ -63,7 +63,7 @@ func ParseThreadPlace(place string) (at time.Time, thread string, ok bool) {
 		return at, "", false
 	}
 	n, err := strconv.ParseUint(place[:16], 16, 64)
-	return FromUnixNanos(int64(^n ^ 1<<63)), thread, err == nil //nolint:gosec // the inverse of formatNewestFirst
+	return FromUnixNanos(int64(^n ^ 1<<63)), thread, err == nil
 }
 
 // ParseThreadMember splits a member of the list of threads.
