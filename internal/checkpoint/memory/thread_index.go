@@ -85,7 +85,8 @@ func changedKeys(old, next *checkpoint.Head) (gone, added []threadKey) {
 	return gone, added
 }
 
-// moveThread puts a thread, which is locked, where its next head belongs. A head without a revision is none.
+// moveThread puts a thread, which is locked, where its next head belongs. A head without a
+// revision is none.
 func (x *threadIndex) moveThread(t *thread, id string, old, next *checkpoint.Head) {
 	gone, added := changedKeys(old, next)
 	if len(gone)+len(added) == 0 {
