@@ -1,5 +1,5 @@
-// Command threads measures pages far behind an offset, and counts, in a list of very many threads, over
-// gRPC and over the API of LangGraph Server.
+// Command threads measures pages far behind an offset, and counts, in a list of very many threads,
+// over gRPC and over the API of LangGraph Server.
 //
 // It fails when something is broken, never because something is slow.
 package main

@@ -12,10 +12,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-
-	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 
 	"github.com/graphd-dev/graphd/bench/process"
 	"github.com/graphd-dev/graphd/bench/stand"
