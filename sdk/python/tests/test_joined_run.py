@@ -6,16 +6,19 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import graphd
 from graphd import START, InMemorySaver, StateGraph
 from graphd.client import resumable_stream, run_call
 from graphd.dev import DevServer, dev
-from graphd.errors import ThreadBusyError
+from graphd.errors import EmptyInputError, ThreadBusyError
+from graphd.remote import RunOptions
+from graphd.runtime import Runtime
 from graphd.types import Command, interrupt
 from tests.test_worker import State
 
@@ -136,3 +139,63 @@ def test_a_program_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         assert run("dies").returncode == -9
         ended = run("goes on")
         assert (ended.returncode, ended.stdout) == (0, "{'done': 'goes on'}\n"), ended.stderr
+
+
+class RemotelyBegunGraph:
+    """A graph whose run a client has begun, and whose second node is a coroutine that works until it may end."""
+
+    def __init__(self, server: DevServer, name: str) -> None:
+        self.begun, self.may_begin, self.waits, self.may_end = (threading.Event() for _ in range(4))
+        self.seen: dict[str, Any] = {}
+
+        def first(state: State) -> dict[str, Any]:
+            self.begun.set()
+            assert self.may_begin.wait(60)
+            return {"log": ["first"]}
+
+        async def second(state: State, config: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+            self.seen = {"user": config["configurable"].get("user"), "tags": config["tags"], "context": runtime.context}
+            self.waits.set()
+            while not self.may_end.is_set():
+                await asyncio.sleep(0.01)
+            return {"log": ["second"]}
+
+        builder = StateGraph(State).add_node("first", first).add_node("second", second)
+        builder.add_edge(START, "first").add_edge("first", "second")
+        self.graph = builder.compile(server=server.address, name=name)
+        self.config: Any = {"configurable": {"thread_id": name, "user": "joined"}, "tags": ["joined"]}
+        with pytest.raises(EmptyInputError):  # the server has the graph
+            self.graph.invoke(None, {"configurable": {"thread_id": f"{name}-other"}})
+        self.client = graphd.Client(server.address)
+        options = RunOptions(context={"who": "client"})
+        self.run = self.client.runs.start(name, {"log": []}, thread_id=name, options=options)
+        assert self.begun.wait(60)
+
+
+def test_a_joined_call_that_is_cancelled_leaves_the_coroutines_of_the_run(
+    server: DevServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = RemotelyBegunGraph(server, "joined-and-cancelled")
+    follows = threading.Event()
+
+    async def read_events(*args: Any, **named: Any) -> AsyncIterator[Any]:
+        async for event in resumable_stream.aread_events(*args, **named):
+            if event.HasField("opened"):
+                follows.set()
+            yield event
+
+    monkeypatch.setattr(run_call, "aread_events", read_events)
+
+    async def join_and_leave() -> None:
+        joined = asyncio.ensure_future(slow.graph.ainvoke(None, slow.config, context={"who": "joined"}))
+        assert await asyncio.to_thread(follows.wait, 60)
+        slow.may_begin.set()
+        assert await asyncio.to_thread(slow.waits.wait, 60)
+        joined.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await joined
+
+    asyncio.run(join_and_leave())
+    slow.may_end.set()
+    assert slow.client.runs.wait(slow.run.thread_id, slow.run.run_id, timeout=60).output == {"log": ["first", "second"]}
+    assert slow.seen == {"user": None, "tags": [], "context": {"who": "client"}}

@@ -112,3 +112,34 @@ test("a client joins a run of another program, and gets what it fails with", asy
   client.close();
   await graph.detach();
 });
+
+test("nodes see nothing of a call that has joined their run", async () => {
+  const begun = createGate();
+  const gate = createGate();
+  let seen: unknown;
+  const graph = new StateGraph(State)
+    .addNode("first", async () => {
+      begun.open();
+      await gate.opened;
+      return {};
+    })
+    .addNode("second", (_, { context, configurable, tags }) => {
+      seen = { context, user: configurable?.user, tags };
+      return { log: "worked" };
+    })
+    .addEdge(START, "first")
+    .addEdge("first", "second")
+    .compile({ server: started.server.address, name: "seen" });
+  await graph.connect();
+  const client = createClient(started.server.address);
+  const config = { configurable: { thread_id: "seen", user: "joined" }, tags: ["joined"] };
+  await client.start("seen", {}, { threadId: "seen", context: { who: "client" } });
+  await begun.opened;
+  const joined = graph.invoke(null, { ...config, context: { who: "joined" } });
+  await expect(graph.invoke({ log: "more" }, config)).rejects.toThrow(ThreadBusyError);
+  gate.open();
+  expect(await joined).toEqual({ log: ["worked"] });
+  expect(seen).toEqual({ context: { who: "client" }, user: undefined, tags: [] });
+  client.close();
+  await graph.detach();
+});

@@ -36,8 +36,8 @@ export type RunCall = {
   outputKeys?: string | readonly string[] | undefined;
   /** Finds errors that nodes have thrown in this process. */
   findThrown?: FindThrown | undefined;
-  /** Is told the id of the run, as soon as it is known. */
-  onRun?: ((runId: string) => void) | undefined;
+  /** Is told the id of the run before it is asked for; undefined while only the server knows it. */
+  onRun?: ((runId: string | undefined) => void) | undefined;
   /** Is told that the call follows a run that another call has begun. */
   onJoin?: (() => void) | undefined;
 };
@@ -91,11 +91,17 @@ function keysOfInput(input: unknown): string[] | undefined {
 async function buildRequest(call: RunCall, filter: ReturnType<typeof filterOf>): Promise<EventRequest> {
   const { spec, input, caller } = call;
   if (spec.config.signal?.aborted) throw abortErrorOf(spec.config.signal);
-  if (!answersQuestions(input)) return { start: buildStart(spec, input, filter) };
+  if (!answersQuestions(input)) {
+    const start = buildStart(spec, input, filter);
+    call.onRun?.(start.run?.runId);
+    return { start };
+  }
   const ids = looksLikeIdMap(input.resume)
     ? await findQuestions(caller, spec, Object.keys(input.resume))
     : [];
-  return { resume: buildResume(spec, input, responsesOf(input.resume, ids), filter) };
+  const resume = buildResume(spec, input, responsesOf(input.resume, ids), filter);
+  call.onRun?.(undefined);
+  return { resume };
 }
 
 /** Those of the ids that are of questions of the thread: of open ones, or else one that was decided. */
@@ -146,7 +152,7 @@ async function* translateRun(
   let runId = "";
   for (;;) {
     try {
-      for await (const event of followTold(call, request)) {
+      for await (const event of followTold(call, request, { served: "watch" in request })) {
         if (event.runId !== "" && event.runId !== runId) {
           runId = event.runId;
           call.onRun?.(runId);

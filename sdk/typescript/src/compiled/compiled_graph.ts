@@ -171,7 +171,13 @@ export class CompiledStateGraph<
     const { security, worker } = this.compileOptions;
     const attachment = worker === false ? undefined : this.attach(address);
     const letGo = attachment?.hold();
-    const local: LocalRun = { config: options, context: options.context, store: this.store, errors: [] };
+    const local: LocalRun = {
+      config: options,
+      context: options.context,
+      store: this.store,
+      errors: [],
+      runId: "",
+    };
     const forget = registerCall(address, wire, local);
     const unwatch = watchControl(control, callerOf(address, security), wire, options.runId ?? "");
     const release = async () => {
@@ -195,6 +201,9 @@ export class CompiledStateGraph<
           caller,
           input: checked,
           outputKeys: options.outputKeys,
+          onRun: (runId) => {
+            local.runId = runId;
+          },
           onJoin: () => {
             local.isJoined = true;
           },

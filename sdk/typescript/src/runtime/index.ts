@@ -1,7 +1,7 @@
 export { CalledCommand } from "./called_command.js";
 export * from "./config.js";
 export { interrupt, interruptOf } from "./interrupt.js";
-export { findCall, type LocalRun, registerCall, TEMPORARY } from "./local_runs.js";
+export { findCall, type LocalRun, noteThrown, registerCall, TEMPORARY } from "./local_runs.js";
 export { type MemoCall, memo } from "./memo.js";
 export { checkDriftIgnore } from "./pointers.js";
 export { pushMessage } from "./push_message.js";

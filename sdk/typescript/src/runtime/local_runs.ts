@@ -14,6 +14,8 @@ export type LocalRun = {
   readonly store: BaseStore | undefined;
   /** What nodes have thrown, the latest last. */
   readonly errors: unknown[];
+  /** The run that the call begins: empty before it is asked for, undefined where the server alone knows it. */
+  runId?: string | undefined;
   /** The call waits for a run that another call has begun. */
   isJoined?: boolean;
 };
@@ -36,8 +38,16 @@ export function registerCall(address: string, threadId: string, run: LocalRun): 
   };
 }
 
-/** The latest call of this process on a thread; one that began its run rather than one that has joined it. */
-export function findCall(address: string, threadId: string): LocalRun | undefined {
-  const calls = runs.get(keyOf(address, threadId)) ?? [];
-  return calls.findLast((call) => !call.isJoined) ?? calls.at(-1);
+/**
+ * The call of this process that began a run. A call that has joined the run is none: the run keeps the config and the
+ * context of its own caller.
+ */
+export function findCall(address: string, threadId: string, runId: string): LocalRun | undefined {
+  const calls = (runs.get(keyOf(address, threadId)) ?? []).filter((call) => !call.isJoined);
+  return calls.findLast((call) => call.runId === runId) ?? calls.findLast((call) => call.runId === undefined);
+}
+
+/** Lets the calls of this process on a thread throw the very error of a node. */
+export function noteThrown(address: string, threadId: string, error: unknown): void {
+  for (const call of runs.get(keyOf(address, threadId)) ?? []) call.errors.push(error);
 }

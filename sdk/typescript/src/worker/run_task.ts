@@ -18,6 +18,7 @@ import {
   type CurrentTask,
   findCall,
   type LocalRun,
+  noteThrown,
   Replay,
   runInTask,
   TEMPORARY,
@@ -44,7 +45,7 @@ import { withTokens } from "./tokens.js";
 /** The result of an attempt. It never throws: every end of a node is a result. */
 export async function runTask(attempt: Attempt, program: Program): Promise<TaskResult> {
   const { assignment } = attempt;
-  const local = findCall(attempt.address, assignment.threadId);
+  const local = findCall(attempt.address, assignment.threadId, assignment.runId);
   try {
     await loadClassesFor(assignment);
     if (assignment.kind === TaskKind.REDUCER) {
@@ -56,7 +57,7 @@ export async function runTask(attempt: Attempt, program: Program): Promise<TaskR
         : prepareNode(attempt, program, local);
     return await runWork(work);
   } catch (error) {
-    local?.errors.push(error);
+    noteThrown(attempt.address, assignment.threadId, error);
     return buildFailed(error, undefined);
   }
 }
@@ -65,7 +66,6 @@ export async function runTask(attempt: Attempt, program: Program): Promise<TaskR
 type Work = {
   attempt: Attempt;
   task: CurrentTask;
-  local: LocalRun | undefined;
   call: () => unknown;
   finish: (returned: unknown) => TaskResult;
   ids: MessageIds;
@@ -87,7 +87,6 @@ function prepareNode(attempt: Attempt, program: Program, local: LocalRun | undef
   return {
     attempt,
     task,
-    local,
     ids,
     call: () => (failure ? action.call(input, failure, task.config) : action.call(input, task.config)),
     finish: (returned) => {
@@ -115,7 +114,6 @@ function prepareRouter(attempt: Attempt, program: Program, local: LocalRun | und
   return {
     attempt,
     task,
-    local,
     ids: new MessageIds(false),
     call: () => branch.action.call(input, task.config),
     finish: (returned) => buildResult({ gotoTargets: buildGotos(readRoutes(branch, returned)) }, task.replay),
@@ -168,7 +166,7 @@ function buildTask(
 }
 
 async function runWork(work: Work): Promise<TaskResult> {
-  const { attempt, task, local } = work;
+  const { attempt, task } = work;
   if (work.cached) return work.cached;
   try {
     const running = runInTask(task, () => withTokens(task, attempt.assignment.emit, work.call));
@@ -177,7 +175,7 @@ async function runWork(work: Work): Promise<TaskResult> {
     // A node that caught its question has asked, whatever it returns.
     return isAsking(task) ? buildInterrupted(task.replay, task.waiting) : work.finish(returned);
   } catch (error) {
-    return explainThrown(work, error, local);
+    return explainThrown(work, error);
   }
 }
 
@@ -203,7 +201,7 @@ async function untilLeft(attempt: Attempt, running: unknown, isAsking: () => boo
   });
 }
 
-function explainThrown(work: Work, thrown: unknown, local: LocalRun | undefined): TaskResult {
+function explainThrown(work: Work, thrown: unknown): TaskResult {
   const { task, attempt } = work;
   let error = thrown;
   try {
@@ -223,7 +221,7 @@ function explainThrown(work: Work, thrown: unknown, local: LocalRun | undefined)
   }
   if (attempt.signal.aborted && (error === attempt.signal.reason || hasErrorName(error, "AbortError")))
     return buildCancelled("the node was stopped");
-  local?.errors.push(error);
+  noteThrown(attempt.address, attempt.assignment.threadId, error);
   try {
     return buildFailed(error, work.retry);
   } catch (broken) {

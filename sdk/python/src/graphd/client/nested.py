@@ -95,7 +95,7 @@ def _stream_items(
 @contextlib.contextmanager
 def _register_traced(task: CurrentTask, traced: TracedGraph | None, request: ws.CallGraphRequest) -> Iterator[None]:
     """Lets the tasks of the called graph find whom to tell, where the outermost caller is in this process."""
-    local = local_runs.find_call(task.host.target, task.host.thread) if traced is not None else None
+    local = local_runs.find_call(task.host.target, task.host.thread, task.host.run) if traced is not None else None
     if local is None or traced is None:
         yield
         return
@@ -121,7 +121,7 @@ def _call_graph(
         return response
     if (
         "messages" in options.stream_format.modes
-        and (local := local_runs.find_call(task.host.target, task.host.thread)) is not None
+        and (local := local_runs.find_call(task.host.target, task.host.thread, task.host.run)) is not None
     ):
         local.tokens = True
     stream = CalledGraphStream(connection, graph.program, task, request, config, options)

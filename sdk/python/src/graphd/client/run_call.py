@@ -228,6 +228,7 @@ class RunCall:
         """Takes notice of an event. Returns why the run is to be drained, if that was asked for before it was known."""
         was_known = bool(self._stop.run_id)
         self._stop.run_id = event.run_id or self._stop.run_id
+        self.local.run_id = self._stop.run_id or self.local.run_id
         self._stop.has_ended = event.HasField("end")
         if self.local.gate is not None:
             self.local.gate.mark_reading()

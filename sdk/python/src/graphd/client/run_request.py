@@ -87,6 +87,7 @@ def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
         interrupt_before=call.options.interrupt_before,
         interrupt_after=call.options.interrupt_after,
         step_limit=step_limit(call.config, call.program),
+        run_id=uuid.uuid4().hex,  # tasks of the run find its caller by it
     )
     if DISCARD_QUESTIONS not in call.withheld:
         spec.open_interrupts = run_pb2.OPEN_INTERRUPT_POLICY_DISCARD
@@ -98,12 +99,17 @@ def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
         _apply_command(spec, given, call.program)
     elif given is not None:
         spec.input.CopyFrom(build_update_payload(update_object(given, call.program)))
-        spec.run_id = _run_id(call.config)
+        spec.run_id = _run_id(call.config) or spec.run_id
     if checkpoint and spec.HasField("input"):
         spec.input_at.checkpoint_id = str(checkpoint)
     elif checkpoint:
         spec.replay_from.CopyFrom(checkpoint_ref(call.configurable))
     return gs.StreamRequest(run=spec, filter=call.event_filter, request_id=call.request_id)
+
+
+def run_id_of(request: gs.StreamRequest | gs.ResumeRequest) -> str | None:
+    """The run that a request begins, None for answers: the server knows their run."""
+    return request.run.run_id if isinstance(request, gs.StreamRequest) else None
 
 
 def _run_id(config: Mapping[str, Any]) -> str:

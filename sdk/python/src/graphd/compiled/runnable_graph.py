@@ -307,6 +307,7 @@ class RunnableGraph(AttachedGraph):
             tokens=tokens,
             store=self.program.store,
             program=self.program,
+            run_id=run_request.run_id_of(request),
         )
         if in_pace:
             local.gate = ReaderGate()

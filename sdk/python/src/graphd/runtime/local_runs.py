@@ -36,6 +36,7 @@ class LocalRun:
     errors: dict[str, BaseException] = field(default_factory=dict)
     refused: list[BaseException] = field(default_factory=list)  # answers that the class of a question does not take
     cancelled: bool = False
+    run_id: str | None = None  # of the run that the call begins; None: unknown, as that of an answer is
     is_joined: bool = False  # the call waits for a run that another call has begun
     gate: ReaderGate | None = None  # None: tasks begin when they are there
     program: Any = None  # the graph that was called
@@ -99,16 +100,26 @@ def find_store(server: Target, thread: str) -> Any:
     """The store of the outermost graph of a thread, None if it is not known in this process."""
     with _lock:
         calls, shared = _runs.get((server, thread), ()), _stores.get((server, thread), ())
-        return next((s for s in (*(call.store for call in calls), *shared) if s is not None), None)
+        began = (call.store for call in calls if not call.is_joined)
+        return next((s for s in (*began, *shared) if s is not None), None)
 
 
-def find_call(server: Target, thread: str) -> LocalRun | None:
-    """The latest call of this process on a thread, None if there is none. One that began its run goes before one that
-    has joined it."""
+def find_call(server: Target, thread: str, run: str) -> LocalRun | None:
+    """The call of this process that began a run, None if there is none.
+
+    A call that has joined the run is none: the run keeps the config of its own caller, and goes on without the other.
+    """
     with _lock:
-        calls = _runs.get((server, thread), ())
-        began = (call for call in reversed(calls) if not call.is_joined)
-        return next(began, calls[-1] if calls else None)
+        calls = [call for call in reversed(_runs.get((server, thread), ())) if not call.is_joined]
+    known = next((call for call in calls if call.run_id == run), None)
+    return known or next((call for call in calls if call.run_id is None), None)
+
+
+def note_error(server: Target, thread: str, task: str, error: BaseException) -> None:
+    """Lets the calls of this process on a thread raise the very exception of a task."""
+    with _lock:
+        for call in _runs.get((server, thread), ()):
+            call.errors[task] = error
 
 
 def mark_left(server: Target, run: str) -> None:

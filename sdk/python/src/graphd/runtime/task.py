@@ -29,6 +29,10 @@ class Host(Protocol):
         """The thread of the run, as the server knows it."""
 
     @property
+    def run(self) -> str:
+        """The id of the run."""
+
+    @property
     def task(self) -> str:
         """The id of the task, the same on every attempt."""
 

@@ -103,6 +103,11 @@ class Attempt:
         return str(self.assignment.thread_id)
 
     @property
+    def run(self) -> str:
+        """The id of the run."""
+        return str(self.assignment.run_id)
+
+    @property
     def task(self) -> str:
         """The id of the task, the same on every attempt."""
         return str(self.assignment.task_id)

@@ -62,7 +62,7 @@ class Runner:
     def choose_program(self, assignment: pb.TaskAssignment, served: Program) -> Program:
         """The graph that this process has called, if it was compiled of the same builder: it may have
         another cache and another store."""
-        local = local_runs.find_call(self._target, assignment.thread_id)
+        local = local_runs.find_call(self._target, assignment.thread_id, assignment.run_id)
         called: Program | None = local.program if local else None
         if called is None or called.name != served.name or called.builder is not served.builder:
             return served
@@ -76,7 +76,7 @@ class Runner:
         if local_runs.is_left(self._target, assignment.run_id):
             job.send(job.attempt, _build_stopped_result())
             return
-        local = local_runs.find_call(self._target, assignment.thread_id)
+        local = local_runs.find_call(self._target, assignment.thread_id, assignment.run_id)
         gate = local.gate if local else None
         if gate is not None and waits_for_reader(assignment, job.program):
             self._hold_job(job, gate)
@@ -101,7 +101,8 @@ class Runner:
             if attempt.stopped or local_runs.is_left(self._target, attempt.assignment.run_id):
                 job.send(job.attempt, _build_stopped_result())
             else:
-                self._begin_job(job, local_runs.find_call(self._target, attempt.assignment.thread_id))
+                assignment = attempt.assignment
+                self._begin_job(job, local_runs.find_call(self._target, assignment.thread_id, assignment.run_id))
 
         attempt.cancel = lambda: gate.withdraw(attempt.task)
         gate.submit(HeldTask(attempt.task, attempt.assignment.step, begin))
@@ -136,7 +137,8 @@ class Runner:
 
     def _run_jobs(self, job: Job | None) -> None:
         while job is not None:
-            local = local_runs.find_call(self._target, job.attempt.assignment.thread_id)
+            assignment = job.attempt.assignment
+            local = local_runs.find_call(self._target, assignment.thread_id, assignment.run_id)
             try:
                 result = self._run_job(job, local)
             except BaseException as error:  # beats keep the task here, so it must have a result
@@ -148,7 +150,7 @@ class Runner:
         if following is None:
             return None
         assignment = following.attempt.assignment
-        local = local_runs.find_call(self._target, assignment.thread_id)
+        local = local_runs.find_call(self._target, assignment.thread_id, assignment.run_id)
         if (local is None or local.gate is None) and not local_runs.is_left(self._target, assignment.run_id):
             return following
         self.start_job(following)
@@ -261,8 +263,8 @@ def _read_result(job: Job, work: Work, task: asyncio.Task[pb.TaskResult]) -> pb.
 
 def _build_broken_result(job: Job, local: local_runs.LocalRun | None, error: BaseException) -> pb.TaskResult:
     log_failure(job.attempt.assignment, error, is_raised_here=local is not None)
-    if local is not None:
-        local.errors[job.attempt.assignment.task_id] = error
+    attempt = job.attempt
+    local_runs.note_error(attempt.target, attempt.thread, attempt.task, error)
     return pb.TaskResult(failed=outcome.build_failed(error, ()))
 
 

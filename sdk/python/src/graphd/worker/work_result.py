@@ -9,6 +9,7 @@ from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.errors import GraphBubbleUp, GraphInterrupt, NodeCancelledError, ParentCommand
 from graphd.runtime.called_command import CalledCommand
 from graphd.runtime.exception_text import add_note
+from graphd.runtime.local_runs import note_error
 from graphd.values.policy import RetryPolicy
 from graphd.worker import outcome
 from graphd.worker.work import Work
@@ -73,7 +74,8 @@ def _build_failed(work: Work, error: BaseException, policies: tuple[RetryPolicy,
     work.error = error
     if work.local is not None:
         add_note(error, f"During task with name {work.node!r} and id {work.task.host.task!r}")
-        work.local.errors[work.task.host.task] = error
+    host = work.task.host
+    note_error(host.target, host.thread, host.task, error)
     return pb.TaskResult(failed=failure)
 
 
