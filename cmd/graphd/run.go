@@ -43,6 +43,7 @@ func (p *program) runCommand() *cobra.Command {
 	f.StringVar(&o.OnBusy, "on-busy", "", "when another run is active: reject, enqueue, cancel or rollback")
 	f.StringVar(&o.OnOpen, "on-open", "", "when the thread waits for an answer: reject, discard or enqueue")
 	f.Uint32Var(&o.StepLimit, "step-limit", 0, "supersteps the run may take (default: the graph's)")
+	f.DurationVar(&o.Delay, "after", 0, "begin the run so long after it was accepted, like 10m; it is queued until then")
 	f.DurationVar(&o.Timeout, "timeout", 0, "how long the run may work, without the time it waits for people")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "return as soon as the run is stored")
 	f.StringVar(&o.RequestID, "request-id", "", "makes the call repeatable (default: a random one)")

@@ -114,6 +114,7 @@ func (p *plan) planStart(graph string) error {
 	p.start = &graphdv1.RunSpec{
 		ThreadId: p.thread, RunId: id, Graph: graph, CreateThread: r.IfNotExists == "create", Context: r.runContext(), Metadata: labels,
 		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, StepLimit: r.stepLimit(), Concurrency: r.concurrency(),
+		BeginAfter: r.delay(),
 	}
 	at := r.checkpointRef()
 	switch {
@@ -277,6 +278,9 @@ func (p *plan) planGoOn(c *call, graph string) error {
 		return p.planStart(graph)
 	case len(listQuestions(found.GetInterrupts())) > 0:
 		return nil
+	}
+	if p.request.delay() != nil {
+		return invalidField("after_seconds", "is for a run with an input: the thread waits at a breakpoint, and goes on when it is told to")
 	}
 	if err := p.planResume(c, found); err != nil {
 		return err

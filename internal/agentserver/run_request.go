@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -162,8 +165,12 @@ func (r *runRequest) validate() error {
 // refuseUnserved refuses fields that graphd knows and does not serve, instead of ignoring them.
 func (r *runRequest) refuseUnserved() error {
 	switch {
-	case r.AfterSeconds != nil && *r.AfterSeconds != 0:
-		return invalidField("after_seconds", "is not served: start the run when it is to begin")
+	case r.AfterSeconds != nil && !(*r.AfterSeconds >= 0 && *r.AfterSeconds <= longestDelay.Seconds()):
+		return invalidField("after_seconds", "is %g: want 0 to %.0f", *r.AfterSeconds, longestDelay.Seconds())
+	case r.delay() != nil && r.Command.isResume():
+		return invalidField("after_seconds", "is for a run that is started, and this is an answer: send it when it is to count")
+	case r.delay() != nil && (r.Multitask == "interrupt" || r.Multitask == "rollback"):
+		return invalidField("multitask_strategy", "is %q: a run that begins later waits for its turn; want enqueue", r.Multitask)
 	case r.Webhook != "":
 		return invalidField("webhook", "is not served: --webhooks of the server tell of questions, and joining a run tells of its end")
 	case len(r.FeedbackKeys) > 0:
@@ -172,6 +179,17 @@ func (r *runRequest) refuseUnserved() error {
 		return invalidField("command.update", "is no object: want one whose keys are those of the state")
 	}
 	return nil
+}
+
+// longestDelay is how long after its acceptance a run begins at most.
+const longestDelay = 366 * 24 * time.Hour
+
+// delay returns how long after its acceptance the run begins, nil = at once.
+func (r *runRequest) delay() *durationpb.Duration {
+	if r.AfterSeconds == nil || *r.AfterSeconds == 0 {
+		return nil
+	}
+	return durationpb.New(time.Duration(*r.AfterSeconds * float64(time.Second)))
 }
 
 // internalKeys lists the keys of config.configurable that are not for nodes.

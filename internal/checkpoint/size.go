@@ -130,6 +130,9 @@ func (h *Head) Size() int {
 			n += headerBytes + len(text)
 		}
 	}
+	for i := range h.Later {
+		n += recordBytes + len(h.Later[i].Run)
+	}
 	return n
 }
 

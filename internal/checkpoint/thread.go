@@ -53,6 +53,8 @@ type Head struct {
 
 	Run   string   // the run that is active, waits or ended last; "" = none yet
 	Queue []string // runs waiting behind it, in order
+	// Later are runs that are to begin at a time, by their times. They join Queue then.
+	Later []LaterRun
 	// Open counts the interrupts of the thread without an answer in effect: those that wait
 	// for an answer, and Retractable of them, whose answer takes effect later.
 	Open        int
@@ -94,6 +96,15 @@ type Head struct {
 	LeaseExpires time.Time
 	Now          time.Time
 }
+
+// LaterRun is a run that is to begin at a time.
+type LaterRun struct {
+	Run    string
+	Begins time.Time
+}
+
+// CountWaiting counts the runs that have not begun.
+func (h *Head) CountWaiting() int { return len(h.Queue) + len(h.Later) }
 
 // HasEnoughAnswers reports whether a run that waits for answers can go on.
 func (h *Head) HasEnoughAnswers() bool {
@@ -219,6 +230,7 @@ type Run struct {
 	Updated   time.Time
 	Order     uint64 // position among the thread's runs
 	Deadline  time.Time
+	Begins    time.Time // before it a queued run waits; zero = it begins when it is its turn
 
 	Request RunRequest
 	Base    string // root checkpoint before the run, for rollback
@@ -246,9 +258,10 @@ type RunRequest struct {
 	InterruptAfter  []string
 	StepLimit       int
 	Timeout         time.Duration
-	Expected        string // checkpoint the thread must be at, "" = any
-	DiscardOpen     bool   // open interrupts are superseded when the run starts
-	OnDisconnect    string // "" = continue, "cancel"
+	Delay           time.Duration // the run begins so long after it was started, 0 = at once
+	Expected        string        // checkpoint the thread must be at, "" = any
+	DiscardOpen     bool          // open interrupts are superseded when the run starts
+	OnDisconnect    string        // "" = continue, "cancel"
 }
 
 // Send addresses a node, with an input of its own when Input is set.

@@ -31,6 +31,7 @@ type RunOptions struct {
 
 	StepLimit uint32
 	Timeout   time.Duration
+	Delay     time.Duration
 	Detach    bool
 	RequestID string
 }
@@ -84,6 +85,9 @@ func buildRunSpec(in io.Reader, o RunOptions) (*graphdv1.RunSpec, error) {
 	spec.Graph, spec.GraphVersion = argument.SplitGraphName(o.Graph)
 	if o.Timeout > 0 {
 		spec.RunTimeout = durationpb.New(o.Timeout)
+	}
+	if o.Delay > 0 {
+		spec.BeginAfter = durationpb.New(o.Delay)
 	}
 	if o.Input != "" {
 		input, err := argument.ReadValue(in, "--input", o.Input)

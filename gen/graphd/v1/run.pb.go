@@ -375,7 +375,9 @@ type Run struct {
 	// Who started it: the authenticated caller of Stream or StartRun, or of the
 	// Resume or ResumeRun that went on after a run that had ended. Set by the server.
 	// Empty when the server knows no callers.
-	StartedBy     string `protobuf:"bytes,14,opt,name=started_by,json=startedBy,proto3" json:"started_by,omitempty"`
+	StartedBy string `protobuf:"bytes,14,opt,name=started_by,json=startedBy,proto3" json:"started_by,omitempty"`
+	// When it begins at the earliest; unset for a run that was to begin at once.
+	BeginTime     *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=begin_time,json=beginTime,proto3" json:"begin_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -508,6 +510,13 @@ func (x *Run) GetStartedBy() string {
 	return ""
 }
 
+func (x *Run) GetBeginTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BeginTime
+	}
+	return nil
+}
+
 // What to run. Without start, update and goto_targets the run goes on with
 // what the thread has left to do.
 type RunSpec struct {
@@ -564,7 +573,12 @@ type RunSpec struct {
 	// tasks that are due there are dropped, history is kept, and the new
 	// checkpoints become children of this one. Only together with input; its
 	// checkpoint_id must be set, and its namespace empty.
-	InputAt       *CheckpointRef `protobuf:"bytes,19,opt,name=input_at,json=inputAt,proto3" json:"input_at,omitempty"`
+	InputAt *CheckpointRef `protobuf:"bytes,19,opt,name=input_at,json=inputAt,proto3" json:"input_at,omitempty"`
+	// Begin the run so long after it was accepted, at most 366 days. It is QUEUED
+	// until then, and other runs of the thread go before it. When its time has
+	// come it goes behind the runs that wait, and behind open questions. Unset
+	// means at once.
+	BeginAfter    *durationpb.Duration `protobuf:"bytes,20,opt,name=begin_after,json=beginAfter,proto3" json:"begin_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -739,6 +753,13 @@ func (x *RunSpec) GetGotoTargets() []*Goto {
 func (x *RunSpec) GetInputAt() *CheckpointRef {
 	if x != nil {
 		return x.InputAt
+	}
+	return nil
+}
+
+func (x *RunSpec) GetBeginAfter() *durationpb.Duration {
+	if x != nil {
+		return x.BeginAfter
 	}
 	return nil
 }
@@ -1139,7 +1160,7 @@ var File_graphd_v1_run_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\x87\x05\n" +
+	"\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xc2\x05\n" +
 	"\x03Run\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x14\n" +
@@ -1158,10 +1179,12 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\x06output\x18\f \x01(\v2\x12.graphd.v1.PayloadR\x06output\x12\x12\n" +
 	"\x04etag\x18\r \x01(\tR\x04etag\x12\x1d\n" +
 	"\n" +
-	"started_by\x18\x0e \x01(\tR\tstartedBy\x1a;\n" +
+	"started_by\x18\x0e \x01(\tR\tstartedBy\x129\n" +
+	"\n" +
+	"begin_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\tbeginTime\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf7\a\n" +
 	"\aRunSpec\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12#\n" +
 	"\rcreate_thread\x18\x02 \x01(\bR\fcreateThread\x12\x14\n" +
@@ -1185,7 +1208,9 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\x16expected_checkpoint_id\x18\x10 \x01(\tR\x14expectedCheckpointId\x12*\n" +
 	"\x06update\x18\x11 \x01(\v2\x12.graphd.v1.PayloadR\x06update\x122\n" +
 	"\fgoto_targets\x18\x12 \x03(\v2\x0f.graphd.v1.GotoR\vgotoTargets\x123\n" +
-	"\binput_at\x18\x13 \x01(\v2\x18.graphd.v1.CheckpointRefR\ainputAt\x1a;\n" +
+	"\binput_at\x18\x13 \x01(\v2\x18.graphd.v1.CheckpointRefR\ainputAt\x12:\n" +
+	"\vbegin_after\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"beginAfter\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
@@ -1297,31 +1322,33 @@ var file_graphd_v1_run_proto_depIdxs = []int32{
 	15, // 4: graphd.v1.Run.update_time:type_name -> google.protobuf.Timestamp
 	16, // 5: graphd.v1.Run.applied_through:type_name -> graphd.v1.Cursor
 	17, // 6: graphd.v1.Run.output:type_name -> graphd.v1.Payload
-	17, // 7: graphd.v1.RunSpec.input:type_name -> graphd.v1.Payload
-	18, // 8: graphd.v1.RunSpec.replay_from:type_name -> graphd.v1.CheckpointRef
-	17, // 9: graphd.v1.RunSpec.context:type_name -> graphd.v1.Payload
-	12, // 10: graphd.v1.RunSpec.metadata:type_name -> graphd.v1.RunSpec.MetadataEntry
-	19, // 11: graphd.v1.RunSpec.run_timeout:type_name -> google.protobuf.Duration
-	1,  // 12: graphd.v1.RunSpec.concurrency:type_name -> graphd.v1.ConcurrencyPolicy
-	2,  // 13: graphd.v1.RunSpec.open_interrupts:type_name -> graphd.v1.OpenInterruptPolicy
-	17, // 14: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
-	20, // 15: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
-	18, // 16: graphd.v1.RunSpec.input_at:type_name -> graphd.v1.CheckpointRef
-	9,  // 17: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
-	9,  // 18: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
-	4,  // 19: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
-	17, // 20: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
-	20, // 21: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
-	13, // 22: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
-	8,  // 23: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
-	17, // 24: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
-	17, // 25: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
-	10, // 26: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	15, // 7: graphd.v1.Run.begin_time:type_name -> google.protobuf.Timestamp
+	17, // 8: graphd.v1.RunSpec.input:type_name -> graphd.v1.Payload
+	18, // 9: graphd.v1.RunSpec.replay_from:type_name -> graphd.v1.CheckpointRef
+	17, // 10: graphd.v1.RunSpec.context:type_name -> graphd.v1.Payload
+	12, // 11: graphd.v1.RunSpec.metadata:type_name -> graphd.v1.RunSpec.MetadataEntry
+	19, // 12: graphd.v1.RunSpec.run_timeout:type_name -> google.protobuf.Duration
+	1,  // 13: graphd.v1.RunSpec.concurrency:type_name -> graphd.v1.ConcurrencyPolicy
+	2,  // 14: graphd.v1.RunSpec.open_interrupts:type_name -> graphd.v1.OpenInterruptPolicy
+	17, // 15: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
+	20, // 16: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
+	18, // 17: graphd.v1.RunSpec.input_at:type_name -> graphd.v1.CheckpointRef
+	19, // 18: graphd.v1.RunSpec.begin_after:type_name -> google.protobuf.Duration
+	9,  // 19: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
+	9,  // 20: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
+	4,  // 21: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
+	17, // 22: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
+	20, // 23: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
+	13, // 24: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
+	8,  // 25: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
+	17, // 26: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
+	17, // 27: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
+	10, // 28: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_run_proto_init() }

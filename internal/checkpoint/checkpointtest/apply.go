@@ -39,7 +39,8 @@ func applyWholeHead(e *env) {
 	th.head = checkpoint.Head{
 		Thread: "t", LogID: "log", Graph: "g", Version: "v", Metadata: map[string]string{"user": "ü"},
 		Created: testDay(0), Updated: testDay(1), TTL: time.Hour, Expires: testDay(9), Keep: -1, State: checkpoint.ThreadBusy,
-		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Editors: []string{"ana", "ünï"}, Open: 2, Retractable: 1, Answered: 1, NeedsAllAnswers: true,
+		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Later: []checkpoint.LaterRun{{Run: "r4", Begins: testDay(6)}, {Run: "r5", Begins: testDay(7)}},
+		Editors: []string{"ana", "ünï"}, Open: 2, Retractable: 1, Answered: 1, NeedsAllAnswers: true,
 		Cancel: &checkpoint.Cancel{Run: "r", Rollback: true, Reason: "why", Grace: time.Second, By: "me"},
 		Fence:  7, Owner: "o", PreferredOwner: "p", PreferredUntil: testDay(4), Handoffs: 2, RemoteTasks: []string{"t1", checkpoint.AnyTask}, Due: testDay(3), FirstEvent: 1,
 		Faults: 3, RetryAt: testDay(5),
@@ -318,10 +319,11 @@ func applyDeleteConflict(e *env) {
 func applyReuse(e *env) {
 	th := e.newThread("t")
 	c := th.newChange(fullChange("r"))
-	c.Head.Queue = []string{"a", "b"}
+	later := checkpoint.LaterRun{Run: "c", Begins: c.Head.Created.Add(time.Hour)}
+	c.Head.Queue, c.Head.Later = []string{"a", "b"}, []checkpoint.LaterRun{later}
 	th.applyChange(c)
-	th.head.Queue = []string{"a", "b"}
-	c.Head.Queue[0] = "changed"
+	th.head.Queue, th.head.Later = []string{"a", "b"}, []checkpoint.LaterRun{later}
+	c.Head.Queue[0], c.Head.Later[0].Run = "changed", "changed"
 	c.Events = append(c.Events[:1:1], checkpoint.Event{}) // given away, but not with later events
 	c.Tasks[0].Node = "changed"
 	c.Memos[0].Value = `"changed"`
@@ -378,9 +380,10 @@ func (t *threadDriver) requireUnchanged() {
 func applyReturnedHead(e *env) {
 	th := e.newThread("t")
 	th.head.Queue = []string{"a", "b"}
+	th.head.Later = []checkpoint.LaterRun{{Run: "c", Begins: th.head.Created.Add(time.Hour)}}
 	th.applyEdits()
 	h := th.requireStored()
-	h.Queue[0], h.Queue[1] = "changed", "more"
+	h.Queue[0], h.Queue[1], h.Later[0].Run = "changed", "more", "changed"
 	th.requireStored()
 }
 

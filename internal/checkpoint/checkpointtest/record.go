@@ -52,12 +52,12 @@ func recordRun(e *env) {
 	run := checkpoint.Run{
 		ID: "r", Thread: "t", Graph: "g", Version: "v", State: checkpoint.RunFailed,
 		Failure:  &checkpoint.Failure{Reason: "X", Details: map[string]string{"a": "b"}},
-		Metadata: map[string]string{"k": "v"}, StartedBy: "ana", Created: testDay(1), Updated: testDay(2), Order: 3, Deadline: testDay(4),
+		Metadata: map[string]string{"k": "v"}, StartedBy: "ana", Created: testDay(1), Updated: testDay(2), Order: 3, Deadline: testDay(4), Begins: testDay(3),
 		Request: checkpoint.RunRequest{
 			Input: `{"n": 1.0}`, From: "c", FromNamespace: "a:1", Update: "null",
 			Goto: []checkpoint.Send{{Node: "n", Input: "1"}, {Node: "m"}}, Context: "{}",
 			InterruptBefore: []string{"*"}, InterruptAfter: []string{"a", "b"}, StepLimit: 25, Timeout: time.Minute,
-			Expected: "c", DiscardOpen: true, OnDisconnect: "cancel",
+			Delay: 48 * time.Hour, Expected: "c", DiscardOpen: true, OnDisconnect: "cancel",
 		},
 		Base: "c", MaxStep: 9, Output: `{"x": null}`, FirstEvent: 1, LastEvent: 7, Revision: 99,
 	}

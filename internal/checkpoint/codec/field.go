@@ -165,6 +165,8 @@ const (
 	fHidden
 	fPointer
 	fReveal
+	fLater
+	fBegins
 )
 
 // Form says how the value of a field stands in JSON where its packed value, or the
@@ -346,6 +348,8 @@ var fields = [...]struct {
 	fHidden:          {"hidden", Hidden},
 	fPointer:         {"pointer", Plain},
 	fReveal:          {"reveal", Plain},
+	fLater:           {"later", Plain},
+	fBegins:          {"begins", Time},
 }
 
 // fieldNumbers are the fields by their names.

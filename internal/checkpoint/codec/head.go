@@ -32,6 +32,7 @@ func writeHead(w *packed.Writer, h *checkpoint.Head) {
 	w.WriteUint(fFirstEvent, h.FirstEvent)
 	writeString(w, fRun, h.Run)
 	w.WriteStrings(fQueue, h.Queue)
+	writeLaterRuns(w, fLater, h.Later)
 	writeInt(w, fOpen, h.Open)
 	writeInt(w, fAnswered, h.Answered)
 	writeInt(w, fRetractable, h.Retractable)
@@ -100,6 +101,8 @@ func readHeadField(rd *packed.Reader, h *checkpoint.Head, f packed.Field) {
 		h.Run = rd.ReadString()
 	case fQueue:
 		h.Queue = rd.ReadStrings()
+	case fLater:
+		h.Later = readLaterRuns(rd)
 	case fOpen:
 		h.Open = int(rd.ReadInt())
 	case fEditors:
@@ -133,6 +136,38 @@ func readHeadField(rd *packed.Reader, h *checkpoint.Head, f packed.Field) {
 	default:
 		rd.SkipValue()
 	}
+}
+
+func writeLaterRuns(w *packed.Writer, name packed.Field, runs []checkpoint.LaterRun) {
+	if len(runs) == 0 {
+		return
+	}
+	w.OpenArray(name)
+	for i := range runs {
+		w.OpenElement()
+		writeString(w, fRun, runs[i].Run)
+		w.WriteTime(fBegins, runs[i].Begins)
+		w.CloseObject()
+	}
+	w.CloseArray()
+}
+
+func readLaterRuns(rd *packed.Reader) (runs []checkpoint.LaterRun) {
+	rd.ReadArray(func() {
+		var r checkpoint.LaterRun
+		rd.ReadObject(func(f packed.Field) {
+			switch f {
+			case fRun:
+				r.Run = rd.ReadString()
+			case fBegins:
+				r.Begins = rd.ReadTime()
+			default:
+				rd.SkipValue()
+			}
+		})
+		runs = append(runs, r)
+	})
+	return runs
 }
 
 func writeCancel(w *packed.Writer, name packed.Field, c *checkpoint.Cancel) {

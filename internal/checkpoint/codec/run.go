@@ -24,6 +24,7 @@ func writeRun(w *packed.Writer, r *checkpoint.Run) {
 	w.WriteTime(fUpdated, r.Updated)
 	w.WriteUint(fOrder, r.Order)
 	w.WriteTime(fDeadline, r.Deadline)
+	w.WriteTime(fBegins, r.Begins)
 	writeRunRequest(w, fRequest, &r.Request)
 	writeString(w, fBase, r.Base)
 	writeInt(w, fStop, r.MaxStep)
@@ -70,6 +71,8 @@ func readRunField(rd *packed.Reader, r *checkpoint.Run, f packed.Field) {
 		r.Order = rd.ReadUint()
 	case fDeadline:
 		r.Deadline = rd.ReadTime()
+	case fBegins:
+		r.Begins = rd.ReadTime()
 	case fRequest:
 		r.Request = readRunRequest(rd)
 	case fBase:
@@ -105,6 +108,7 @@ func writeRunRequest(w *packed.Writer, name packed.Field, q *checkpoint.RunReque
 	w.WriteStrings(fInterruptAfter, q.InterruptAfter)
 	writeInt(w, fStepLimit, q.StepLimit)
 	w.WriteDuration(fTimeout, q.Timeout)
+	w.WriteDuration(fDelay, q.Delay)
 	writeString(w, fExpected, q.Expected)
 	w.WriteBool(fDiscardOpen, q.DiscardOpen)
 	writeString(w, fOnDisconnect, q.OnDisconnect)
@@ -139,6 +143,8 @@ func readRunRequestField(rd *packed.Reader, q *checkpoint.RunRequest, f packed.F
 		q.StepLimit = int(rd.ReadInt())
 	case fTimeout:
 		q.Timeout = rd.ReadDuration()
+	case fDelay:
+		q.Delay = rd.ReadDuration()
 	case fExpected:
 		q.Expected = rd.ReadString()
 	case fDiscardOpen:

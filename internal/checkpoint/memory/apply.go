@@ -155,7 +155,7 @@ func (t *thread) replaceHead(c *checkpoint.Change, now time.Time) {
 		expires = time.Time{}
 	}
 	t.head = c.Head
-	t.head.Queue = slices.Clone(c.Head.Queue) // writers append to values that they read
+	t.head.Queue, t.head.Later = slices.Clone(c.Head.Queue), slices.Clone(c.Head.Later) // writers append to values that they read
 	t.head.Revision = c.Expect + 1
 	t.head.LeaseExpires = expires
 	t.head.Now = time.Time{}

@@ -59,7 +59,7 @@ func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error
 // readHead returns a copy of the head with the present time. The caller holds mu.
 func (t *thread) readHead(s *Store) checkpoint.Head {
 	h := t.head
-	h.Queue = slices.Clone(h.Queue)
+	h.Queue, h.Later = slices.Clone(h.Queue), slices.Clone(h.Later)
 	h.Now = s.currentTime()
 	return h
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -32,6 +33,41 @@ func (s *startCall) admitToBusyThread(ctx context.Context, head *checkpoint.Head
 // enqueueRun puts the run behind the active run. With first it overtakes the other
 // queued runs, and the active run is asked to stop.
 func (s *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
+	return s.storeQueuedRun(ctx, head, g, func(t *commit.Tx, run *checkpoint.Run) error {
+		if first {
+			t.Head.Queue = slices.Insert(slices.Clone(t.Head.Queue), 0, run.ID)
+			if err := s.cancelActiveRun(ctx, t); err != nil {
+				return err
+			}
+		} else {
+			t.Head.Queue = append(slices.Clone(t.Head.Queue), run.ID)
+		}
+		if t.Head.State == checkpoint.ThreadIdle || t.Head.State == checkpoint.ThreadFailed {
+			t.ScheduleBy(t.Now)
+		}
+		return nil
+	})
+}
+
+// storeLaterRun stores a run that begins when its delay is over. Other runs of the thread go before
+// it until then.
+func (s *startCall) storeLaterRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
+	return s.storeQueuedRun(ctx, head, g, func(t *commit.Tx, run *checkpoint.Run) error {
+		at, _ := slices.BinarySearchFunc(t.Head.Later, run.Begins.Add(1), func(later checkpoint.LaterRun, begins time.Time) int {
+			return later.Begins.Compare(begins)
+		})
+		t.Head.Later = slices.Insert(slices.Clone(t.Head.Later), at, checkpoint.LaterRun{Run: run.ID, Begins: run.Begins})
+		if t.Head.State != checkpoint.ThreadBusy {
+			t.ScheduleBy(run.Begins)
+		}
+		return nil
+	})
+}
+
+// storeQueuedRun stores a run that waits; put puts it among those that do.
+func (s *startCall) storeQueuedRun(
+	ctx context.Context, head *checkpoint.Head, g *graph.Graph, put func(*commit.Tx, *checkpoint.Run) error,
+) (*runtime.Started, error) {
 	done, err := s.opts.Holdings.AddQueuedRun(ctx, head.Thread)
 	if err != nil {
 		return nil, err
@@ -43,21 +79,13 @@ func (s *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *gr
 			return err
 		}
 		t.Actor = s.req.By.Name
-		if n := len(t.Head.Queue); n >= s.opts.QueueLimit {
+		if n := t.Head.CountWaiting(); n >= s.opts.QueueLimit {
 			return runtime.Errorf(runtime.ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).
 				With("limit", strconv.Itoa(s.opts.QueueLimit)).With("option", "queued-runs")
 		}
 		run = s.newRun(t, g, checkpoint.RunQueued)
-		if first {
-			t.Head.Queue = slices.Insert(slices.Clone(t.Head.Queue), 0, run.ID)
-			if err := s.cancelActiveRun(ctx, t); err != nil {
-				return err
-			}
-		} else {
-			t.Head.Queue = append(slices.Clone(t.Head.Queue), run.ID)
-		}
-		if t.Head.State == checkpoint.ThreadIdle || t.Head.State == checkpoint.ThreadFailed {
-			t.ScheduleBy(t.Now)
+		if err := put(t, run); err != nil {
+			return err
 		}
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 		run.FirstEvent, run.LastEvent = t.Head.LastEvent, t.Head.LastEvent

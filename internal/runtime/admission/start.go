@@ -109,6 +109,8 @@ func (s *startCall) addHoldings(ctx context.Context, head *checkpoint.Head) (don
 func (s *startCall) beginOrEnqueue(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	waits := head.State == checkpoint.ThreadInterrupted
 	switch {
+	case s.req.Request.Delay > 0:
+		return s.storeLaterRun(ctx, head, g)
 	case head.State == checkpoint.ThreadBusy, !waits && len(head.Queue) > 0: // the next run is about to begin
 		return s.admitToBusyThread(ctx, head, g)
 	case waits && s.req.Open == runtime.EnqueueOpen:
@@ -190,7 +192,7 @@ func (s *startCall) findEarlierRun(ctx context.Context, reader *query.Reader, he
 }
 
 func isSameStart(a, b checkpoint.RunRequest) bool {
-	return a.Input == b.Input && a.From == b.From && a.Update == b.Update && slices.Equal(a.Goto, b.Goto)
+	return a.Input == b.Input && a.From == b.From && a.Update == b.Update && a.Delay == b.Delay && slices.Equal(a.Goto, b.Goto)
 }
 
 // attachRun answers a repeated call with the run of the first call. The events of the
@@ -276,8 +278,13 @@ func (s *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunSta
 		Request: s.req.Request, Base: t.Head.Checkpoint,
 	}
 	run.Request.DiscardOpen = s.req.Open == runtime.DiscardOpen
+	begins := t.Now
+	if delay := s.req.Request.Delay; delay > 0 {
+		begins = t.Now.Add(delay)
+		run.Begins = begins
+	}
 	if limit := s.req.Request.Timeout; limit > 0 {
-		run.Deadline = t.Now.Add(limit)
+		run.Deadline = begins.Add(limit)
 	}
 	return run
 }

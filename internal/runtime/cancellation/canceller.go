@@ -132,15 +132,21 @@ func (c *Canceller) PutRequest(ctx context.Context, t *commit.Tx, request checkp
 	return nil
 }
 
+// dequeueRun removes a run from those that wait. It reports false when it is not there.
+func dequeueRun(h *checkpoint.Head, run string) bool {
+	waiting := h.CountWaiting()
+	h.Queue = slices.DeleteFunc(slices.Clone(h.Queue), func(queued string) bool { return queued == run })
+	h.Later = slices.DeleteFunc(slices.Clone(h.Later), func(later checkpoint.LaterRun) bool { return later.Run == run })
+	return h.CountWaiting() < waiting
+}
+
 // cancelQueued removes a run from the queue.
 func (c *Canceller) cancelQueued(ctx context.Context, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
 	_, err := c.change(ctx, head, func(t *commit.Tx) error {
-		at := slices.Index(t.Head.Queue, run.ID)
-		if at < 0 {
+		if !dequeueRun(&t.Head, run.ID) {
 			return checkpoint.ErrConflict
 		}
 		t.Actor = request.By
-		t.Head.Queue = slices.Delete(slices.Clone(t.Head.Queue), at, at+1)
 		ended := run
 		ended.State, ended.Updated, ended.Failure = checkpoint.RunCancelled, t.Now, superstep.CancelFailure(request.Reason)
 		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: ended.State, Failure: ended.Failure})

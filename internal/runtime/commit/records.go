@@ -67,7 +67,7 @@ func (t *Tx) RecordRunEnd(run *checkpoint.Run) {
 	if t.Head.Cancel != nil && t.Head.Cancel.Run == run.ID {
 		t.Head.Cancel = nil
 	}
-	t.ScheduleBy(ExpiryTime(&t.Head))
+	t.ScheduleBy(RestDueTime(&t.Head))
 	if run.State != checkpoint.RunInterrupted && len(t.Head.Queue) > 0 {
 		t.ScheduleBy(t.Now)
 	}
@@ -119,6 +119,16 @@ func ExpiryTime(h *checkpoint.Head) time.Time {
 		return h.Updated.Add(h.TTL)
 	}
 	return time.Time{}
+}
+
+// RestDueTime returns the time at which there is something to do on a thread without a run that goes
+// on: it is deleted, or a run begins. Zero = never.
+func RestDueTime(h *checkpoint.Head) time.Time {
+	due := ExpiryTime(h)
+	if len(h.Later) > 0 && (due.IsZero() || h.Later[0].Begins.Before(due)) {
+		due = h.Later[0].Begins
+	}
+	return due
 }
 
 // NextRun returns the run of a thread that is active or the next to go on, "" = none.

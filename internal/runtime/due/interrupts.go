@@ -25,7 +25,7 @@ func (p *Processor) endWaits(ctx context.Context, head checkpoint.Head) error {
 		}
 		t.Head.Updated, t.Head.Due = head.Updated, time.Time{}
 		if t.Head.State != checkpoint.ThreadBusy {
-			t.Head.Due = commit.ExpiryTime(&t.Head)
+			t.Head.Due = commit.RestDueTime(&t.Head)
 		}
 		return p.putDue(ctx, t, waiting)
 	})
@@ -55,7 +55,7 @@ func (p *Processor) putDue(ctx context.Context, t *commit.Tx, waiting []checkpoi
 	}
 	t.Head.Updated = t.Now
 	if t.Head.State != checkpoint.ThreadBusy {
-		t.ScheduleBy(commit.ExpiryTime(&t.Head))
+		t.ScheduleBy(commit.RestDueTime(&t.Head))
 	}
 	if !cancels && (answered > 0 || t.Head.NeedsAllAnswers) {
 		passBreakpoints(t, waiting, t.Head.Answered+len(expired) > 0)

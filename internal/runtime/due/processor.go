@@ -121,6 +121,8 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 		return p.takeWithCapacity(ctx, head, p.takeOverRun)
 	case isExpired(&head):
 		return p.opts.Changer.RemoveThread(ctx, head)
+	case hasRunToQueue(&head):
+		return p.queueLaterRuns(ctx, head)
 	case query.CanResume(&head):
 		return p.takeWithCapacity(ctx, head, p.takeOverRun)
 	case p.opts.Pruner.IsPruneDue(&head):
@@ -163,7 +165,7 @@ func isExpired(h *checkpoint.Head) bool {
 func (p *Processor) setNextDue(ctx context.Context, head checkpoint.Head) error {
 	_, err := p.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated = head.Updated
-		t.Head.Due = commit.ExpiryTime(&t.Head)
+		t.Head.Due = commit.RestDueTime(&t.Head)
 		return nil
 	})
 	return err

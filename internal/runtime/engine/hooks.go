@@ -50,7 +50,7 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 		h.capacity.NoteNextRun(t.Thread, commit.NextRun(&head))
 	}
 	h.statistics.CountChange(t.LiveEvents, t.Interrupts)
-	h.holdings.NoteCommitted(t.Thread, len(head.Queue), t.LiveEvents)
+	h.holdings.NoteCommitted(t.Thread, head.CountWaiting(), t.LiveEvents)
 	h.owner.NotifyServers(&head)
 }
 

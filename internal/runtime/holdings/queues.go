@@ -107,7 +107,7 @@ func (q *queues) recheckQueues(ctx context.Context, owner string) error {
 		if err != nil && !errors.Is(err, checkpoint.ErrThreadNotFound) {
 			return runtime.TranslateStoreError(err)
 		}
-		q.setQueue(owner, thread, len(head.Queue)) // none of a thread that is gone
+		q.setQueue(owner, thread, head.CountWaiting()) // none of a thread that is gone
 	}
 	return nil
 }
@@ -199,8 +199,8 @@ func (q *queues) addListed(owner string, t *tenantQueues, heads []checkpoint.Hea
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i := range heads {
-		if _, known := t.runs[heads[i].Thread]; !known && len(heads[i].Queue) > 0 {
-			t.setQueue(heads[i].Thread, len(heads[i].Queue))
+		if _, known := t.runs[heads[i].Thread]; !known && heads[i].CountWaiting() > 0 {
+			t.setQueue(heads[i].Thread, heads[i].CountWaiting())
 		}
 	}
 	return q.byTenant[owner] == t

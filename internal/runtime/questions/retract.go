@@ -50,7 +50,7 @@ func (e *Editor) RetractResponse(ctx context.Context, c runtime.RetractRequest) 
 func putReopened(t *commit.Tx, q *checkpoint.Interrupt) {
 	t.Head.Retractable = max(0, t.Head.Retractable-1)
 	t.ScheduleBy(q.DueTime())
-	t.ScheduleBy(commit.ExpiryTime(&t.Head))
+	t.ScheduleBy(commit.RestDueTime(&t.Head))
 	t.EmitEvent(checkpoint.Event{
 		Kind: checkpoint.EventInterrupt, Namespace: q.Namespace, Node: q.Node, Task: q.Task, Checkpoint: q.Checkpoint,
 		Interrupts: []checkpoint.Interrupt{*q},

@@ -92,7 +92,7 @@ func (m *Manager) answerDuplicate(ctx context.Context, req runtime.CreateThreadR
 // setExpiration sets when a thread is deleted.
 func setExpiration(t *commit.Tx, x runtime.Expiration) {
 	t.Head.Expires, t.Head.TTL = x.At, x.TTL
-	t.ScheduleBy(commit.ExpiryTime(&t.Head))
+	t.ScheduleBy(commit.RestDueTime(&t.Head))
 }
 
 // UpdateThread changes labels, expiry and the length of the history. The errors are

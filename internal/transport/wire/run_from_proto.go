@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -46,9 +48,24 @@ func StartRequestFromProto(v *Validator, spec *graphdv1.RunSpec, requestID strin
 	r.InterruptAfter = v.CheckNames("run.interrupt_after", spec.GetInterruptAfter())
 	r.StepLimit = v.ConvertLimit("run.step_limit", spec.GetStepLimit())
 	r.Timeout = v.convertPositiveDuration("run.run_timeout", spec.GetRunTimeout())
+	r.Delay = v.convertDelay("run.begin_after", spec.GetBeginAfter())
+	if r.Delay > 0 && (req.Concurrency == runtime.CancelActive || req.Concurrency == runtime.RollbackActive) {
+		v.AddViolation("run.concurrency", "can't stop a run for one that begins later, which waits for its turn: want ENQUEUE, or leave it unset")
+	}
 	r.Expected = v.CheckOptionalID("run.expected_checkpoint_id", spec.GetExpectedCheckpointId())
 	r.DiscardOpen = req.Open == runtime.DiscardOpen
 	return req
+}
+
+// longestDelay is how long after its acceptance a run begins at most.
+const longestDelay = 366 * 24 * time.Hour
+
+func (v *Validator) convertDelay(field string, d *durationpb.Duration) time.Duration {
+	delay := v.convertPositiveDuration(field, d)
+	if delay > longestDelay {
+		v.AddViolation(field, "is %s: want at most %s", delay, longestDelay)
+	}
+	return delay
 }
 
 // checkInputAt refuses an earlier checkpoint at which no input can be taken.

@@ -18,5 +18,6 @@ func RunToProto(r checkpoint.Run, logID string, open []string) *graphdv1.Run {
 		Output:           JSONToProto(r.Output),
 		Etag:             formatEtag(r.Revision),
 		StartedBy:        r.StartedBy,
+		BeginTime:        TimeToProto(r.Begins),
 	}
 }

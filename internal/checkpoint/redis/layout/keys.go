@@ -13,7 +13,7 @@ import (
 
 // Format is the number of the layout of keys and records that graphd writes. A change of
 // the layout needs the next number and a migration.
-const Format = 5
+const Format = 6
 
 // OldestFormat is the first format from which a store can be migrated. No release wrote an
 // earlier format.

@@ -24,7 +24,7 @@ type Set struct {
 	Graph, Servers, Due                       *goredis.Script
 	Interrupt, Interrupts                     *goredis.Script
 	Tagged, TagCounts, TagMigrated, TagThread *goredis.Script
-	Migrate2, Migrate3, Migrate4              *goredis.Script
+	Migrate2, Migrate3, Migrate4, Migrate5    *goredis.Script
 }
 
 // Script is a script whose calls a Batcher sends.
@@ -48,7 +48,7 @@ func Load() (*Set, error) {
 		"head": &s.Head, "history": &s.History, "values": &s.Values,
 		"pending": &s.Pending, "events": &s.Events, "runs": &s.Runs, "members": &s.Members, "changes": &s.Changes,
 		"membership": &s.Membership, "names": &s.Names, "graph": &s.Graph,
-		"servers": &s.Servers, "due": &s.Due, "migrate2": &s.Migrate2, "migrate3": &s.Migrate3, "migrate4": &s.Migrate4, "question": &s.Interrupt, "questions": &s.Interrupts,
+		"servers": &s.Servers, "due": &s.Due, "migrate2": &s.Migrate2, "migrate3": &s.Migrate3, "migrate4": &s.Migrate4, "migrate5": &s.Migrate5, "question": &s.Interrupt, "questions": &s.Interrupts,
 		"tagged": &s.Tagged, "tagcounts": &s.TagCounts, "tag_migrated": &s.TagMigrated, "tag_thread": &s.TagThread,
 	} {
 		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")

@@ -206,7 +206,8 @@ func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) er
 // migrationSteps returns the scripts that bring a thread from an earlier format to the
 // present one, in order.
 func (m *migration) migrationSteps() []*goredis.Script {
-	all := []*goredis.Script{m.database.Scripts.Migrate2, m.database.Scripts.Migrate3, m.database.Scripts.Migrate4}
+	s := m.database.Scripts
+	all := []*goredis.Script{s.Migrate2, s.Migrate3, s.Migrate4, s.Migrate5}
 	return all[max(m.From, layout.OldestFormat)-layout.OldestFormat:]
 }
 

@@ -30,6 +30,8 @@ export type RunOptions = RunConfig & {
   threadId?: string | undefined;
   /** Version of the graph; that of the thread, or the newest. */
   version?: string | undefined;
+  /** Milliseconds after which the run begins; it is queued until then, and other runs of the thread go before it. */
+  beginAfter?: number | undefined;
   interruptBefore?: readonly string[] | undefined;
   interruptAfter?: readonly string[] | undefined;
   outputKeys?: string | readonly string[] | undefined;
@@ -188,7 +190,7 @@ export class Client {
   }
 
   private createCall(graph: string, input: unknown, options: RunOptions): RunCall {
-    const { threadId, version = "", interruptBefore, interruptAfter, outputKeys, ...config } = options;
+    const { threadId, version = "", beginAfter, interruptBefore, interruptAfter, outputKeys, ...config } = options;
     const thread = threadId ?? config.configurable?.thread_id ?? createId();
     const configurable = { ...config.configurable, thread_id: thread };
     return {
@@ -201,6 +203,7 @@ export class Client {
         shape: UNKNOWN_GRAPH,
         thread: wireThread(thread),
         config: { ...config, configurable },
+        beginAfter,
         interruptBefore,
         interruptAfter,
       },

@@ -32,6 +32,8 @@ export type Run = {
   output?: unknown;
   /** The caller that started it; empty when the server knows no callers. */
   startedBy: string;
+  /** When it begins at the earliest; `undefined` for a run that was to begin at once. */
+  beginsAt: Date | undefined;
   createdAt: Date | undefined;
   updatedAt: Date | undefined;
 };
@@ -49,6 +51,7 @@ export function readRun(run: WireRun): Run {
     openInterruptIds: run.openInterruptIds,
     output: fromPayload(run.output),
     startedBy: run.startedBy,
+    beginsAt: readTime(run.beginTime),
     createdAt: readTime(run.createTime),
     updatedAt: readTime(run.updateTime),
   };

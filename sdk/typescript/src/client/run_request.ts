@@ -1,6 +1,7 @@
 /** What to ask of the server for an invoke or stream call. */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { EventFilterSchema } from "../_gen/graphd/v1/event_pb.js";
 import {
   type ResumeRequest,
@@ -35,6 +36,8 @@ export type CallSpec = {
   /** The thread, as the server knows it. */
   thread: string;
   config: RunConfig;
+  /** Milliseconds after which the run begins. */
+  beginAfter?: number | undefined;
   interruptBefore?: readonly string[] | undefined;
   interruptAfter?: readonly string[] | undefined;
 };
@@ -71,6 +74,7 @@ export function buildStart(
     openInterrupts: OpenInterruptPolicy.DISCARD,
     runId: runIdOf(call.config),
     start: startOf(call, input),
+    ...(call.beginAfter === undefined ? {} : { beginAfter: readDelay(call.beginAfter) }),
     ...settingsOf(call),
     ...(isCommand(input) ? commandOf(call, input) : {}),
   };
@@ -158,6 +162,12 @@ function settingsOf(call: CallSpec) {
     interruptAfter: [...(call.interruptAfter ?? [])],
     stepLimit: readStepLimit(call.config.recursionLimit),
   };
+}
+
+function readDelay(milliseconds: number) {
+  if (milliseconds > 0) return durationFromMs(milliseconds);
+  const problem = `beginAfter must be milliseconds above 0, not ${milliseconds}`;
+  throw new InvalidArgumentError(problem, { violations: { beginAfter: problem } });
 }
 
 /** As many supersteps as the server counts. */

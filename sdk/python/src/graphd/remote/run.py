@@ -52,6 +52,8 @@ class Run:
     metadata: Mapping[str, Any]
     created_at: datetime.datetime | None
     updated_at: datetime.datetime | None
+    begins_at: datetime.datetime | None
+    """When it begins at the earliest; None for a run that was to begin at once."""
     open_question_ids: tuple[str, ...]
     """The questions that it waits for; empty in lists."""
     output: Any
@@ -87,6 +89,7 @@ def read_run(run: run_pb2.Run) -> Run:
         metadata=from_labels(run.metadata),
         created_at=read_time(run, "create_time"),
         updated_at=read_time(run, "update_time"),
+        begins_at=read_time(run, "begin_time"),
         open_question_ids=tuple(run.open_interrupt_ids),
         output=read_value(run, "output"),
         started_by=run.started_by,

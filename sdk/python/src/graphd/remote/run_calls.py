@@ -59,6 +59,8 @@ def build_start(
     request.run.open_interrupts = _OPEN[options.open_questions]
     if options.run_timeout is not None:
         request.run.run_timeout.FromNanoseconds(round(options.run_timeout * 1e9))
+    if options.begin_after is not None:
+        request.run.begin_after.FromNanoseconds(round(options.begin_after * 1e9))
     request.request_id = options.request_id or request.request_id
     return request
 

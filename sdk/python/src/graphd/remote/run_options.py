@@ -26,6 +26,8 @@ class RunOptions:
     """Supersteps that it may take; None for the limit of the graph or the server."""
     run_timeout: float | None = None
     """Seconds that it may work; the time in which it waits for people does not count."""
+    begin_after: float | None = None
+    """Seconds after which it begins; other runs of the thread go before it until then. None for at once."""
     interrupt_before: Literal["*"] | Sequence[str] | None = None
     """Nodes to stop before; needs the right steer-run."""
     interrupt_after: Literal["*"] | Sequence[str] | None = None
@@ -52,6 +54,8 @@ class RunOptions:
             raise ValueError(f"run_id is {self.run_id!r}: want 1 to 128 of A-Z a-z 0-9 _ . : -")
         if self.run_timeout is not None and not self.run_timeout > 0:
             raise ValueError(f"run_timeout is {self.run_timeout!r}: want seconds above 0, or None for no limit")
+        if self.begin_after is not None and not self.begin_after > 0:
+            raise ValueError(f"begin_after is {self.begin_after!r}: want seconds above 0, or None to begin at once")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from graphd._gen.v1 import payload_pb2 as graphd_dot_v1_dot_payload__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xe8\x03\n\x03Run\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\r\n\x05graph\x18\x03 \x01(\t\x12\x15\n\rgraph_version\x18\x04 \x01(\t\x12\"\n\x05state\x18\x05 \x01(\x0e\x32\x13.graphd.v1.RunState\x12#\n\x07\x66\x61ilure\x18\x06 \x01(\x0b\x32\x12.graphd.v1.Failure\x12.\n\x08metadata\x18\x07 \x03(\x0b\x32\x1c.graphd.v1.Run.MetadataEntry\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x0f\x61pplied_through\x18\n \x01(\x0b\x32\x11.graphd.v1.Cursor\x12\x1a\n\x12open_interrupt_ids\x18\x0b \x03(\t\x12\"\n\x06output\x18\x0c \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0c\n\x04\x65tag\x18\r \x01(\t\x12\x12\n\nstarted_by\x18\x0e \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xcc\x05\n\x07RunSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x15\n\rcreate_thread\x18\x02 \x01(\x08\x12\r\n\x05graph\x18\x03 \x01(\t\x12\x15\n\rgraph_version\x18\x04 \x01(\t\x12#\n\x05input\x18\x05 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x00\x12/\n\x0breplay_from\x18\x06 \x01(\x0b\x32\x18.graphd.v1.CheckpointRefH\x00\x12#\n\x07\x63ontext\x18\x07 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x32\n\x08metadata\x18\x08 \x03(\x0b\x32 .graphd.v1.RunSpec.MetadataEntry\x12\x18\n\x10interrupt_before\x18\t \x03(\t\x12\x17\n\x0finterrupt_after\x18\n \x03(\t\x12\x12\n\nstep_limit\x18\x0b \x01(\r\x12.\n\x0brun_timeout\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x31\n\x0b\x63oncurrency\x18\r \x01(\x0e\x32\x1c.graphd.v1.ConcurrencyPolicy\x12\x37\n\x0fopen_interrupts\x18\x0e \x01(\x0e\x32\x1e.graphd.v1.OpenInterruptPolicy\x12\x0e\n\x06run_id\x18\x0f \x01(\t\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x10 \x01(\t\x12\"\n\x06update\x18\x11 \x01(\x0b\x32\x12.graphd.v1.Payload\x12%\n\x0cgoto_targets\x18\x12 \x03(\x0b\x32\x0f.graphd.v1.Goto\x12*\n\x08input_at\x18\x13 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x07\n\x05start\"\xa8\x03\n\nResumeSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12/\n\tresponses\x18\x02 \x03(\x0b\x32\x1c.graphd.v1.InterruptResponse\x12,\n\x06single\x18\x03 \x01(\x0b\x32\x1c.graphd.v1.InterruptResponse\x12+\n\x08\x63overage\x18\x04 \x01(\x0e\x32\x19.graphd.v1.ResumeCoverage\x12\"\n\x06update\x18\x05 \x01(\x0b\x32\x12.graphd.v1.Payload\x12%\n\x0cgoto_targets\x18\x06 \x03(\x0b\x32\x0f.graphd.v1.Goto\x12\x35\n\x08metadata\x18\x07 \x03(\x0b\x32#.graphd.v1.ResumeSpec.MetadataEntry\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x08 \x01(\t\x12(\n\x08settings\x18\t \x01(\x0b\x32\x16.graphd.v1.RunSettings\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"y\n\x0bRunSettings\x12#\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x18\n\x10interrupt_before\x18\x02 \x03(\t\x12\x17\n\x0finterrupt_after\x18\x03 \x03(\t\x12\x12\n\nstep_limit\x18\x04 \x01(\r\"\xae\x01\n\x11InterruptResponse\x12\x14\n\x0cinterrupt_id\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x00\x12)\n\tdismissal\x18\x03 \x01(\x0b\x32\x14.graphd.v1.DismissalH\x00\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0c\n\x04seen\x18\x06 \x01(\tB\t\n\x07outcome\"\x1b\n\tDismissal\x12\x0e\n\x06reason\x18\x01 \x01(\t*\x82\x02\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x19\n\x15RUN_STATE_INTERRUPTED\x10\x03\x12\x18\n\x14RUN_STATE_CANCELLING\x10\x04\x12\x17\n\x13RUN_STATE_SUCCEEDED\x10\x05\x12\x14\n\x10RUN_STATE_FAILED\x10\x06\x12\x17\n\x13RUN_STATE_CANCELLED\x10\x07\x12\x17\n\x13RUN_STATE_TIMED_OUT\x10\x08\x12\x18\n\x14RUN_STATE_SUPERSEDED\x10\t*\xc4\x01\n\x11\x43oncurrencyPolicy\x12\"\n\x1e\x43ONCURRENCY_POLICY_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x43ONCURRENCY_POLICY_REJECT\x10\x01\x12\x1e\n\x1a\x43ONCURRENCY_POLICY_ENQUEUE\x10\x02\x12$\n CONCURRENCY_POLICY_CANCEL_ACTIVE\x10\x03\x12&\n\"CONCURRENCY_POLICY_ROLLBACK_ACTIVE\x10\x04*\xa4\x01\n\x13OpenInterruptPolicy\x12%\n!OPEN_INTERRUPT_POLICY_UNSPECIFIED\x10\x00\x12 \n\x1cOPEN_INTERRUPT_POLICY_REJECT\x10\x01\x12!\n\x1dOPEN_INTERRUPT_POLICY_DISCARD\x10\x02\x12!\n\x1dOPEN_INTERRUPT_POLICY_ENQUEUE\x10\x03*s\n\x10\x44isconnectPolicy\x12!\n\x1d\x44ISCONNECT_POLICY_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x44ISCONNECT_POLICY_CONTINUE\x10\x01\x12\x1c\n\x18\x44ISCONNECT_POLICY_CANCEL\x10\x02*\x84\x01\n\x0eResumeCoverage\x12\x1f\n\x1bRESUME_COVERAGE_UNSPECIFIED\x10\x00\x12\x1b\n\x17RESUME_COVERAGE_PARTIAL\x10\x01\x12\x17\n\x13RESUME_COVERAGE_ALL\x10\x02\x12\x1b\n\x17RESUME_COVERAGE_COLLECT\x10\x03\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\x98\x04\n\x03Run\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\r\n\x05graph\x18\x03 \x01(\t\x12\x15\n\rgraph_version\x18\x04 \x01(\t\x12\"\n\x05state\x18\x05 \x01(\x0e\x32\x13.graphd.v1.RunState\x12#\n\x07\x66\x61ilure\x18\x06 \x01(\x0b\x32\x12.graphd.v1.Failure\x12.\n\x08metadata\x18\x07 \x03(\x0b\x32\x1c.graphd.v1.Run.MetadataEntry\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x0f\x61pplied_through\x18\n \x01(\x0b\x32\x11.graphd.v1.Cursor\x12\x1a\n\x12open_interrupt_ids\x18\x0b \x03(\t\x12\"\n\x06output\x18\x0c \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0c\n\x04\x65tag\x18\r \x01(\t\x12\x12\n\nstarted_by\x18\x0e \x01(\t\x12.\n\nbegin_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xfc\x05\n\x07RunSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x15\n\rcreate_thread\x18\x02 \x01(\x08\x12\r\n\x05graph\x18\x03 \x01(\t\x12\x15\n\rgraph_version\x18\x04 \x01(\t\x12#\n\x05input\x18\x05 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x00\x12/\n\x0breplay_from\x18\x06 \x01(\x0b\x32\x18.graphd.v1.CheckpointRefH\x00\x12#\n\x07\x63ontext\x18\x07 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x32\n\x08metadata\x18\x08 \x03(\x0b\x32 .graphd.v1.RunSpec.MetadataEntry\x12\x18\n\x10interrupt_before\x18\t \x03(\t\x12\x17\n\x0finterrupt_after\x18\n \x03(\t\x12\x12\n\nstep_limit\x18\x0b \x01(\r\x12.\n\x0brun_timeout\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x31\n\x0b\x63oncurrency\x18\r \x01(\x0e\x32\x1c.graphd.v1.ConcurrencyPolicy\x12\x37\n\x0fopen_interrupts\x18\x0e \x01(\x0e\x32\x1e.graphd.v1.OpenInterruptPolicy\x12\x0e\n\x06run_id\x18\x0f \x01(\t\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x10 \x01(\t\x12\"\n\x06update\x18\x11 \x01(\x0b\x32\x12.graphd.v1.Payload\x12%\n\x0cgoto_targets\x18\x12 \x03(\x0b\x32\x0f.graphd.v1.Goto\x12*\n\x08input_at\x18\x13 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12.\n\x0b\x62\x65gin_after\x18\x14 \x01(\x0b\x32\x19.google.protobuf.Duration\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x07\n\x05start\"\xa8\x03\n\nResumeSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12/\n\tresponses\x18\x02 \x03(\x0b\x32\x1c.graphd.v1.InterruptResponse\x12,\n\x06single\x18\x03 \x01(\x0b\x32\x1c.graphd.v1.InterruptResponse\x12+\n\x08\x63overage\x18\x04 \x01(\x0e\x32\x19.graphd.v1.ResumeCoverage\x12\"\n\x06update\x18\x05 \x01(\x0b\x32\x12.graphd.v1.Payload\x12%\n\x0cgoto_targets\x18\x06 \x03(\x0b\x32\x0f.graphd.v1.Goto\x12\x35\n\x08metadata\x18\x07 \x03(\x0b\x32#.graphd.v1.ResumeSpec.MetadataEntry\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x08 \x01(\t\x12(\n\x08settings\x18\t \x01(\x0b\x32\x16.graphd.v1.RunSettings\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"y\n\x0bRunSettings\x12#\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x18\n\x10interrupt_before\x18\x02 \x03(\t\x12\x17\n\x0finterrupt_after\x18\x03 \x03(\t\x12\x12\n\nstep_limit\x18\x04 \x01(\r\"\xae\x01\n\x11InterruptResponse\x12\x14\n\x0cinterrupt_id\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x00\x12)\n\tdismissal\x18\x03 \x01(\x0b\x32\x14.graphd.v1.DismissalH\x00\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0c\n\x04seen\x18\x06 \x01(\tB\t\n\x07outcome\"\x1b\n\tDismissal\x12\x0e\n\x06reason\x18\x01 \x01(\t*\x82\x02\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x19\n\x15RUN_STATE_INTERRUPTED\x10\x03\x12\x18\n\x14RUN_STATE_CANCELLING\x10\x04\x12\x17\n\x13RUN_STATE_SUCCEEDED\x10\x05\x12\x14\n\x10RUN_STATE_FAILED\x10\x06\x12\x17\n\x13RUN_STATE_CANCELLED\x10\x07\x12\x17\n\x13RUN_STATE_TIMED_OUT\x10\x08\x12\x18\n\x14RUN_STATE_SUPERSEDED\x10\t*\xc4\x01\n\x11\x43oncurrencyPolicy\x12\"\n\x1e\x43ONCURRENCY_POLICY_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x43ONCURRENCY_POLICY_REJECT\x10\x01\x12\x1e\n\x1a\x43ONCURRENCY_POLICY_ENQUEUE\x10\x02\x12$\n CONCURRENCY_POLICY_CANCEL_ACTIVE\x10\x03\x12&\n\"CONCURRENCY_POLICY_ROLLBACK_ACTIVE\x10\x04*\xa4\x01\n\x13OpenInterruptPolicy\x12%\n!OPEN_INTERRUPT_POLICY_UNSPECIFIED\x10\x00\x12 \n\x1cOPEN_INTERRUPT_POLICY_REJECT\x10\x01\x12!\n\x1dOPEN_INTERRUPT_POLICY_DISCARD\x10\x02\x12!\n\x1dOPEN_INTERRUPT_POLICY_ENQUEUE\x10\x03*s\n\x10\x44isconnectPolicy\x12!\n\x1d\x44ISCONNECT_POLICY_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x44ISCONNECT_POLICY_CONTINUE\x10\x01\x12\x1c\n\x18\x44ISCONNECT_POLICY_CANCEL\x10\x02*\x84\x01\n\x0eResumeCoverage\x12\x1f\n\x1bRESUME_COVERAGE_UNSPECIFIED\x10\x00\x12\x1b\n\x17RESUME_COVERAGE_PARTIAL\x10\x01\x12\x17\n\x13RESUME_COVERAGE_ALL\x10\x02\x12\x1b\n\x17RESUME_COVERAGE_COLLECT\x10\x03\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -31,32 +31,32 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_RUNSPEC_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_RESUMESPEC_METADATAENTRY']._options = None
   _globals['_RESUMESPEC_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_RUNSTATE']._serialized_start=2091
-  _globals['_RUNSTATE']._serialized_end=2349
-  _globals['_CONCURRENCYPOLICY']._serialized_start=2352
-  _globals['_CONCURRENCYPOLICY']._serialized_end=2548
-  _globals['_OPENINTERRUPTPOLICY']._serialized_start=2551
-  _globals['_OPENINTERRUPTPOLICY']._serialized_end=2715
-  _globals['_DISCONNECTPOLICY']._serialized_start=2717
-  _globals['_DISCONNECTPOLICY']._serialized_end=2832
-  _globals['_RESUMECOVERAGE']._serialized_start=2835
-  _globals['_RESUMECOVERAGE']._serialized_end=2967
+  _globals['_RUNSTATE']._serialized_start=2187
+  _globals['_RUNSTATE']._serialized_end=2445
+  _globals['_CONCURRENCYPOLICY']._serialized_start=2448
+  _globals['_CONCURRENCYPOLICY']._serialized_end=2644
+  _globals['_OPENINTERRUPTPOLICY']._serialized_start=2647
+  _globals['_OPENINTERRUPTPOLICY']._serialized_end=2811
+  _globals['_DISCONNECTPOLICY']._serialized_start=2813
+  _globals['_DISCONNECTPOLICY']._serialized_end=2928
+  _globals['_RESUMECOVERAGE']._serialized_start=2931
+  _globals['_RESUMECOVERAGE']._serialized_end=3063
   _globals['_RUN']._serialized_start=125
-  _globals['_RUN']._serialized_end=613
-  _globals['_RUN_METADATAENTRY']._serialized_start=566
-  _globals['_RUN_METADATAENTRY']._serialized_end=613
-  _globals['_RUNSPEC']._serialized_start=616
-  _globals['_RUNSPEC']._serialized_end=1332
-  _globals['_RUNSPEC_METADATAENTRY']._serialized_start=566
-  _globals['_RUNSPEC_METADATAENTRY']._serialized_end=613
-  _globals['_RESUMESPEC']._serialized_start=1335
-  _globals['_RESUMESPEC']._serialized_end=1759
-  _globals['_RESUMESPEC_METADATAENTRY']._serialized_start=566
-  _globals['_RESUMESPEC_METADATAENTRY']._serialized_end=613
-  _globals['_RUNSETTINGS']._serialized_start=1761
-  _globals['_RUNSETTINGS']._serialized_end=1882
-  _globals['_INTERRUPTRESPONSE']._serialized_start=1885
-  _globals['_INTERRUPTRESPONSE']._serialized_end=2059
-  _globals['_DISMISSAL']._serialized_start=2061
-  _globals['_DISMISSAL']._serialized_end=2088
+  _globals['_RUN']._serialized_end=661
+  _globals['_RUN_METADATAENTRY']._serialized_start=614
+  _globals['_RUN_METADATAENTRY']._serialized_end=661
+  _globals['_RUNSPEC']._serialized_start=664
+  _globals['_RUNSPEC']._serialized_end=1428
+  _globals['_RUNSPEC_METADATAENTRY']._serialized_start=614
+  _globals['_RUNSPEC_METADATAENTRY']._serialized_end=661
+  _globals['_RESUMESPEC']._serialized_start=1431
+  _globals['_RESUMESPEC']._serialized_end=1855
+  _globals['_RESUMESPEC_METADATAENTRY']._serialized_start=614
+  _globals['_RESUMESPEC_METADATAENTRY']._serialized_end=661
+  _globals['_RUNSETTINGS']._serialized_start=1857
+  _globals['_RUNSETTINGS']._serialized_end=1978
+  _globals['_INTERRUPTRESPONSE']._serialized_start=1981
+  _globals['_INTERRUPTRESPONSE']._serialized_end=2155
+  _globals['_DISMISSAL']._serialized_start=2157
+  _globals['_DISMISSAL']._serialized_end=2184
 # @@protoc_insertion_point(module_scope)
