@@ -83,6 +83,19 @@ def test_a_thread_with_its_states(client: Client) -> None:
         client.threads.create("client-6-copy")
 
 
+def test_a_run_begins_later(client: Client) -> None:
+    started = client.runs.start(
+        "client-count", {"left": 1}, thread_id="client-later", options=RunOptions(begin_after=0.5)
+    )
+    assert started.state == "queued" and started.begins_at is not None and started.created_at is not None
+    assert (started.begins_at - started.created_at).total_seconds() == 0.5
+    assert client.runs.wait("client-later", started.run_id, timeout=60).state == "succeeded"
+    with pytest.raises(ValueError, match="begin_after is 0: want seconds above 0"):
+        RunOptions(begin_after=0)
+    with pytest.raises(GraphdError, match=r"run\.begin_after: is .*: want at most 8784h0m0s"):
+        client.runs.start("client-count", {}, options=RunOptions(begin_after=4e7))
+
+
 def test_a_run_is_cancelled(client: Client) -> None:
     client.runs.start(
         "client-count", {"left": 100_000}, thread_id="client-7", options=RunOptions(recursion_limit=10**6)

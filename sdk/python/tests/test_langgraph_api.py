@@ -172,6 +172,19 @@ async def test_cancel(client: LangGraphClient) -> None:
     assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
 
 
+async def test_a_run_begins_later(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    now: Any = {"steps": 1, "seconds": 0}
+    late = await client.runs.create(thread, "slow", input={"steps": 2, "seconds": 0}, after_seconds=1)
+    never = await client.runs.create(thread, "slow", input=now, after_seconds=3600)
+    assert [late["status"], never["status"]] == ["pending", "pending"]
+    assert (await client.threads.get(thread))["status"] == "idle"
+    assert (await client.runs.wait(thread, "slow", input=now))["seen"] == [0]
+    assert (await client.runs.join(thread, late["run_id"]))["seen"] == [0, 1]  # type: ignore[call-overload]
+    await client.runs.cancel(thread, never["run_id"])
+    assert [run["status"] for run in await client.runs.list(thread)] == ["success", "interrupted", "success"]
+
+
 async def test_a_run_that_is_rolled_back_is_gone(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     await client.runs.wait(thread, "slow", input={"steps": 1, "seconds": 0})

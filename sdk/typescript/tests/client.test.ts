@@ -107,6 +107,14 @@ describe("runs", () => {
     });
   });
 
+  test("a run begins later", async () => {
+    const run = await client.start("count", { left: 1 }, { threadId: "later", beginAfter: 300 });
+    expect(run.state).toBe("queued");
+    expect(Number(run.beginsAt) - Number(run.createdAt)).toBe(300);
+    expect((await client.wait("later", run.runId)).state).toBe("succeeded");
+    await expect(client.start("count", {}, { beginAfter: 0 })).rejects.toThrow(/milliseconds above 0/);
+  });
+
   test("a run that fails throws what it failed with", async () => {
     const run = client.invoke("count", { left: 9 }, { recursionLimit: 3 });
     await expect(run).rejects.toThrow(GraphRecursionError);

@@ -83,7 +83,7 @@ func TestValuesKeepTheirBytes(t *testing.T) {
 }
 
 func TestUnknownFieldsAreLeftOut(t *testing.T) {
-	record, err := format3.PackRecord(`{"v":1, "new":{"deep":[1,{"x":"\""}]}, "thread" : "t" , "later":null}`)
+	record, err := format3.PackRecord(`{"v":1, "new":{"deep":[1,{"x":"\""}]}, "thread" : "t" , "unknown":null}`)
 	require.NoError(t, err)
 	h, err := codec.DecodeHead(record)
 	require.NoError(t, err)

@@ -190,7 +190,15 @@ export class Client {
   }
 
   private createCall(graph: string, input: unknown, options: RunOptions): RunCall {
-    const { threadId, version = "", beginAfter, interruptBefore, interruptAfter, outputKeys, ...config } = options;
+    const {
+      threadId,
+      version = "",
+      beginAfter,
+      interruptBefore,
+      interruptAfter,
+      outputKeys,
+      ...config
+    } = options;
     const thread = threadId ?? config.configurable?.thread_id ?? createId();
     const configurable = { ...config.configurable, thread_id: thread };
     return {
