@@ -63,7 +63,7 @@ func (p *plan) planStateless(c *call, graph string) error {
 	wanted := &graphdv1.Thread{Graph: graph}
 	if p.request.OnCompletion != "keep" {
 		p.isTemporary = true
-		wanted.Expiration = &graphdv1.Thread_Ttl{Ttl: durationpb.New(temporaryTTL)}
+		wanted.Expiration = &graphdv1.Thread_Ttl{Ttl: durationpb.New(temporaryTTL + p.request.delay().AsDuration())}
 	}
 	if p.request.Command.isResume() {
 		return invalidField("command.resume", "is an answer without a thread: POST it to /threads/{thread_id}/runs")

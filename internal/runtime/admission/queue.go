@@ -53,6 +53,9 @@ func (s *startCall) enqueueRun(ctx context.Context, head *checkpoint.Head, g *gr
 // it until then.
 func (s *startCall) storeLaterRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	return s.storeQueuedRun(ctx, head, g, func(t *commit.Tx, run *checkpoint.Run) error {
+		if err := checkThreadOutlives(t, run.Begins); err != nil {
+			return err
+		}
 		at, _ := slices.BinarySearchFunc(t.Head.Later, run.Begins.Add(1), func(later checkpoint.LaterRun, begins time.Time) int {
 			return later.Begins.Compare(begins)
 		})
@@ -62,6 +65,18 @@ func (s *startCall) storeLaterRun(ctx context.Context, head *checkpoint.Head, g 
 		}
 		return nil
 	})
+}
+
+// checkThreadOutlives refuses a run that would begin when its thread is deleted already.
+func checkThreadOutlives(t *commit.Tx, begins time.Time) error {
+	head := t.Head
+	head.Updated = t.Now
+	expires := commit.ExpiryTime(&head)
+	if expires.IsZero() || begins.Before(expires) {
+		return nil
+	}
+	return runtime.Errorf(runtime.ReasonInvalidField, "the thread expires at %s, before the run begins", expires.Format(time.RFC3339)).
+		WithViolation("run.begin_after", "must be shorter than the thread is kept")
 }
 
 // storeQueuedRun stores a run that waits; put puts it among those that do.

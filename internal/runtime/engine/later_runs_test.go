@@ -136,3 +136,24 @@ func TestALaterRunWaitsForAnswers(t *testing.T) {
 		require.NotEqual(t, checkpoint.RunQueued, c.readRun("t", "later").State)
 	})
 }
+
+// A run does not outlive its thread, so it must begin before that is deleted.
+func TestALaterRunNeedsAThreadThatLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(time.Second)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work"))
+		c.startEngine(c.store)
+		_, err := c.engine.CreateThread(t.Context(), runtime.CreateThreadRequest{Thread: "t", Graph: "g", Expiration: runtime.Expiration{TTL: time.Hour}})
+		require.NoError(t, err)
+		req := newInput("late")
+		req.Delay = time.Hour
+		_, err = c.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Graph: "g", Request: req})
+		require.Equal(t, runtime.ReasonInvalidField, errorReason(err))
+		require.Zero(t, c.readHead("t").CountWaiting())
+		c.startLater("in time", 59*time.Minute)
+		sleepVirtual(time.Hour)
+		c.requireState("in time", checkpoint.RunSucceeded)
+	})
+}

@@ -183,6 +183,7 @@ async def test_a_run_begins_later(client: LangGraphClient) -> None:
     assert (await client.runs.join(thread, late["run_id"]))["seen"] == [0, 1]  # type: ignore[call-overload]
     await client.runs.cancel(thread, never["run_id"])
     assert [run["status"] for run in await client.runs.list(thread)] == ["success", "interrupted", "success"]
+    assert (await client.runs.wait(None, "slow", input=now, after_seconds=1))["seen"] == [0]  # type: ignore[call-overload]
 
 
 async def test_a_run_that_is_rolled_back_is_gone(client: LangGraphClient) -> None:
