@@ -296,6 +296,12 @@ func crashCases() []crashCase {
 			c.answerToEnd(r, 9)
 			c.answerToEnd(r2, 9)
 		}, false},
+		{"a run that begins later", singleSpec(chainSpec("g", channelsLog, "quick", "ask", "last")), func(c *cluster) {
+			late := c.startRun("late", runtime.StartRequest{
+				Thread: "t", Graph: "g", Request: checkpoint.RunRequest{Input: `{"log":["late"]}`, Delay: c.times.step},
+			})
+			c.answerToEnd(late, 9)
+		}, false},
 		{"a waiting run is cancelled and rolled back", singleSpec(parallelSpec("g", "fast", "ask")), func(c *cluster) {
 			c.answerToEnd(c.beginRun("r"), 9)
 			r := c.beginRun("r2")
