@@ -1,5 +1,6 @@
 /** `graphd/client`: a client for programs on Node that run no nodes themselves. */
 import { Client } from "./client/index.js";
+import { enclosingRunId } from "./runtime/index.js";
 import { connect, type Security, serverOfEnvironment } from "./transport/index.js";
 
 export type ClientOptions = {
@@ -12,7 +13,8 @@ const DEFAULT_SERVER = "127.0.0.1:7700";
 
 /** A client of the server at `host:port`: that of GRAPHD_SERVER, or the one of this machine, without an address. */
 export function createClient(server?: string, options: ClientOptions = {}): Client {
-  return new Client(connect(server ?? (serverOfEnvironment() || DEFAULT_SERVER), options.security));
+  const channel = connect(server ?? (serverOfEnvironment() || DEFAULT_SERVER), options.security);
+  return new Client(channel, enclosingRunId);
 }
 
 export * from "./client/index.js";

@@ -143,3 +143,22 @@ test("nodes see nothing of a call that has joined their run", async () => {
   client.close();
   await graph.detach();
 });
+
+test("a node does not join its own run by a client", async () => {
+  const client = createClient(started.server.address);
+  let problem: unknown;
+  const graph = new StateGraph(State)
+    .addNode("work", async () => {
+      problem = await client
+        .invoke("joins-itself", null, { threadId: "joins-itself" })
+        .catch((error) => error);
+      return { log: "worked" };
+    })
+    .addEdge(START, "work")
+    .compile({ server: started.server.address, name: "joins-itself" });
+  const end = await graph.invoke({}, { configurable: { thread_id: "joins-itself" } });
+  expect(problem).toBeInstanceOf(ThreadBusyError);
+  expect(end).toEqual({ log: ["worked"] });
+  client.close();
+  await graph.detach();
+});

@@ -53,7 +53,10 @@ export class Client {
   /** The questions of all threads. */
   readonly inbox: Inbox;
 
-  constructor(private readonly caller: Caller & { close?(): void }) {
+  constructor(
+    private readonly caller: Caller & { close?(): void },
+    private readonly findEnclosingRun?: () => string | undefined,
+  ) {
     this.inbox = new Inbox(caller);
   }
 
@@ -205,6 +208,7 @@ export class Client {
       caller: this.caller,
       input,
       outputKeys,
+      enclosingRunId: this.findEnclosingRun?.(),
       spec: {
         graph,
         version,

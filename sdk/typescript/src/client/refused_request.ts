@@ -7,10 +7,15 @@ import type { EventRequest } from "./event_stream.js";
 export class RefusedRequest {
   private first: GraphdError | undefined;
 
+  /** A node that joined its own run would wait for itself. */
+  constructor(private readonly ownRunId?: string) {}
+
   /** The request of another attempt. Throws the error when there is none. */
   recover(request: EventRequest, error: GraphdError): EventRequest {
     if ("watch" in request) throw error;
-    if ("start" in request && joinsActiveRun(request.start.run, error)) return joinRun(request.start, error);
+    const isOwn = this.ownRunId !== undefined && error.metadata.activeRunId === this.ownRunId;
+    if ("start" in request && !isOwn && joinsActiveRun(request.start.run, error))
+      return joinRun(request.start, error);
     if (this.first !== undefined) throw this.first;
     if ("resume" in request) this.recoverResume(request.resume, error);
     else this.recoverStart(request.start, error);

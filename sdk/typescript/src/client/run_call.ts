@@ -38,6 +38,8 @@ export type RunCall = {
   findThrown?: FindThrown | undefined;
   /** Is told the id of the run before it is asked for; undefined while only the server knows it. */
   onRun?: ((runId: string | undefined) => void) | undefined;
+  /** The run of the node that makes the call. */
+  enclosingRunId?: string | undefined;
   /** Is told that the call follows a run that another call has begun. */
   onJoin?: (() => void) | undefined;
 };
@@ -147,7 +149,7 @@ async function* translateRun(
   first: EventRequest,
   translator: Translator,
 ): AsyncGenerator<StreamItem, Run | undefined, undefined> {
-  const refused = new RefusedRequest();
+  const refused = new RefusedRequest(call.enclosingRunId);
   let request = first;
   let runId = "";
   for (;;) {
@@ -199,7 +201,7 @@ const UNDER_WAY = new Set([RunState.QUEUED, RunState.RUNNING, RunState.CANCELLIN
 async function awaitRun(call: RunCall, first: EventRequest): Promise<Run> {
   const { caller } = call;
   const signal = call.spec.config.signal;
-  const refused = new RefusedRequest();
+  const refused = new RefusedRequest(call.enclosingRunId);
   let request = first;
   let runId = "";
   for (;;) {

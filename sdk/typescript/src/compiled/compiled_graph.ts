@@ -17,7 +17,7 @@ import {
 } from "../client/index.js";
 import { EmptyInputError, GraphValueError } from "../errors/index.js";
 import { loadMessageClasses } from "../messages/restored_message.js";
-import { type LocalRun, matchesFailure, registerCall, TEMPORARY } from "../runtime/index.js";
+import { enclosingRunId, type LocalRun, matchesFailure, registerCall, TEMPORARY } from "../runtime/index.js";
 import { type Command, isCommand, type RunnableConfig } from "../values/index.js";
 import { AttachedGraph } from "./attached_graph.js";
 import { checkRecursionLimit, type InvokeOptions, mergeConfigs, type StreamOptions } from "./call_config.js";
@@ -204,6 +204,7 @@ export class CompiledStateGraph<
           onRun: (runId) => {
             local.runId = runId;
           },
+          enclosingRunId: enclosingRunId(),
           onJoin: () => {
             local.isJoined = true;
           },

@@ -11,6 +11,7 @@ export {
   type CurrentTask,
   currentScope,
   currentTask,
+  enclosingRunId,
   type GraphCall,
   requiredTask,
   runInTask,

@@ -68,6 +68,11 @@ export function currentTask(): CurrentTask | undefined {
   return storage.getStore()?.task;
 }
 
+/** The run that the calling code is a part of. */
+export function enclosingRunId(): string | undefined {
+  return currentTask()?.config.executionInfo?.runId;
+}
+
 /** The task of the calling code; throws outside of nodes. */
 export function requiredTask(what: string): CurrentTask {
   const task = currentTask();
