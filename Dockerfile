@@ -7,6 +7,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 
+COPY client client
 COPY graph graph
 COPY cmd cmd
 COPY gen gen

@@ -31,7 +31,7 @@ PLATFORM_TAGS = {
 
 # What the program is built from, below the root of the repository and below go/ of the sdist.
 GO_SOURCES = (
-    *("go.mod", "go.sum", "cmd/graphd", "gen", "graph", "internal"),
+    *("go.mod", "go.sum", "client", "cmd/graphd", "gen", "graph", "internal"),
     *("page/page.go", "page/dist", "examples/refund-review"),
 )
 TEST_FOLDERS = {"testdata", "testkit", "checkpointtest", "redistest"}

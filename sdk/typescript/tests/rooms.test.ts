@@ -43,7 +43,7 @@ const ALLOWED: Record<string, string> = {
   compiled: `${GROUND} codec messages runtime channels state declare drawing store calls transport worker client dev checkpoint`,
   graph: `${GROUND} codec messages runtime channels state declare compiled`,
   prebuilt: `${GROUND} codec messages runtime state declare graph compiled`,
-  node: `${GROUND} transport client`,
+  node: `${GROUND} runtime transport client`,
   web: `${GROUND} messages channels state declare calls browser client`,
   pregel: "compiled",
   remote: "compiled",
