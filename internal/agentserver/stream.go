@@ -310,7 +310,15 @@ func (s *runStream) show(event *graphdv1.Event) (isOver bool, err error) {
 			return true, err
 		}
 	}
+	if !isOver && isCutOff(event.GetEnd()) {
+		return true, errBrokenOff // else the client takes it for the end of the run
+	}
 	return isOver, nil
+}
+
+// isCutOff reports whether a stream of graphd has ended before what it shows: the client joins again.
+func isCutOff(end *graphdv1.EndOfStream) bool {
+	return end.GetCause() == graphdv1.EndOfStream_CAUSE_DRAINING || end.GetCause() == graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER
 }
 
 // deleteTemporary deletes the thread of a stateless run that is over.

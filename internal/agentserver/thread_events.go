@@ -73,6 +73,8 @@ func (s *eventStream) followThread(of *graphdv1.Thread, isLater bool) error {
 		case graphdv1.EndOfStream_CAUSE_RUN_STOPPED, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER:
 			request.RunId = ""
 			request.Start = &graphdv1.WatchRequest_After{After: end.GetResumeAt()}
+		case graphdv1.EndOfStream_CAUSE_DRAINING:
+			return errBrokenOff // the client connects again
 		default:
 			return nil
 		}

@@ -340,6 +340,35 @@ async def test_a_wait_goes_on_when_its_server_restarts(tmp_path: Path) -> None:
         server.close()
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/runs/stream", {}),
+        ("POST", "/stream/events", {"channels": ["updates"]}),
+        ("GET", "/stream", None),
+    ],
+)
+async def test_a_stream_that_its_server_cuts_off_has_no_end(
+    method: str, path: str, body: dict[str, Any] | None
+) -> None:
+    with DevServer(flags=["--langgraph", "127.0.0.1:0"]) as server:
+        graphs = build_graphs(server.address)
+        async with httpx.AsyncClient(base_url=find_url(server), timeout=60) as http:
+            thread = (await http.post("/threads", json={})).json()["thread_id"]
+            given = {"assistant_id": "slow", "input": {"steps": 1000, "seconds": 0.05}, "stream_mode": ["updates"]}
+            if path != "/runs/stream":
+                await http.post(f"/threads/{thread}/runs", json=given)
+            async with http.stream(
+                method, f"/threads/{thread}{path}", json=None if body is None else given | body
+            ) as response:
+                with pytest.raises(httpx.RemoteProtocolError):  # SDKs take another end for that of the run
+                    async for line in response.aiter_lines():
+                        if line == "event: updates" and server.process.poll() is None:
+                            server.process.terminate()
+        for graph in graphs:
+            graph.detach()
+
+
 @pytest.mark.parametrize("_", range(int(os.environ.get("KILLS", "1"))))
 async def test_a_killed_server_loses_no_update(tmp_path: Path, _: int) -> None:
     store = f"sqlite:{tmp_path}/graphd.db"
