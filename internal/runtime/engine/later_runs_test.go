@@ -52,7 +52,7 @@ func TestARunBeginsLater(t *testing.T) {
 		c.faulty.killProcess()
 		c.startEngine(c.store)
 		sleepVirtual(30 * time.Second)
-		require.Empty(t, times.spans)
+		c.requireState("soon", checkpoint.RunQueued)
 		sleepVirtual(time.Minute)
 		c.requireState("soon", checkpoint.RunSucceeded)
 		sleepVirtual(59 * time.Minute)
