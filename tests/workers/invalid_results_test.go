@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -100,7 +101,7 @@ func interruptedResult(asks []*graphdv1.Ask, waiting ...string) *graphdv1.TaskRe
 	}}}
 }
 
-// An answer of the wrong type leaves the interrupt open, and the error names
+// An answer of the wrong type leaves the interrupt open. The error says which answer it is, and names
 // the field that the client has set.
 func TestAnswersOfTheWrongTypeNameTheirField(t *testing.T) {
 	s := startServer(t, config{})
@@ -111,14 +112,18 @@ func TestAnswersOfTheWrongTypeNameTheirField(t *testing.T) {
 	run = s.waitStopped(run)
 	wrong := &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: harness.NewPayload(`5`)}}
 	named := &graphdv1.InterruptResponse{InterruptId: run.GetOpenInterruptIds()[0], Outcome: wrong.GetOutcome()}
-	for field, resume := range map[string]*graphdv1.ResumeSpec{
-		"single.value":       {Single: wrong},
-		"responses[0].value": {Responses: []*graphdv1.InterruptResponse{named}},
+	for _, c := range []struct {
+		resume       *graphdv1.ResumeSpec
+		field, which string
+	}{
+		{&graphdv1.ResumeSpec{Single: wrong}, "single.value", "the answer"},
+		{&graphdv1.ResumeSpec{Responses: []*graphdv1.InterruptResponse{named}}, "responses[0].value", "the answer to question " + named.GetInterruptId()},
 	} {
-		resume.ThreadId = run.GetThreadId()
-		_, err := s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: resume})
+		c.resume.ThreadId = run.GetThreadId()
+		_, err := s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: c.resume})
 		require.Equal(t, "RESPONSE_SCHEMA_MISMATCH", reasonOf(t, err))
-		require.ErrorContains(t, err, field+": got number, want string")
+		require.ErrorContains(t, err, c.which+": got number, want string")
+		require.Contains(t, fmt.Sprint(status.Convert(err).Details()...), c.field)
 	}
 	require.Empty(t, w.tasks, "no worker is asked again")
 	_, err = s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{

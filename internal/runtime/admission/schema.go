@@ -15,6 +15,9 @@ import (
 // of its secret parts.
 func checkResponseSchema(ctx context.Context, schemas runtime.Schemas, q *checkpoint.Interrupt, answer payload.JSON, field string) error {
 	value := checkedValue{schema: q.Schema, value: answer, secret: q.Secret, field: field, name: "the answer"}
+	if field != "single.value" {
+		value.name += " to question " + q.ID
+	}
 	return value.check(ctx, schemas, runtime.ReasonResponseSchemaMismatch)
 }
 
