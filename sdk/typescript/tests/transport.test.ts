@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { GraphService } from "../src/_gen/graphd/v1/graph_service_pb.js";
 import { RegistryService } from "../src/_gen/graphd/v1/registry_service_pb.js";
 import { WorkerService } from "../src/_gen/graphd/v1/worker_service_pb.js";
-import { callOnce, callRepeatedly, Deadline } from "../src/calls/index.js";
+import { Backoff, type Caller, callOnce, callRepeatedly, Deadline, pauseAfter } from "../src/calls/index.js";
 import { dev, findProgram } from "../src/dev/index.js";
 import {
   CallTimeoutError,
@@ -106,12 +106,45 @@ describe("calls", () => {
     await expect(patient).rejects.toMatchObject({ code: "UNAVAILABLE", serverReason: "" });
   });
 
+  test.each([
+    { hasAnswered: false, patience: 5_000 },
+    { hasAnswered: true, patience: 30_000 },
+  ])(
+    "attempts for $patience ms where a server that has answered is $hasAnswered",
+    ({ hasAnswered, patience }) => {
+      vi.useFakeTimers();
+      const began = Date.now();
+      const backoff = new Backoff();
+      const away = new ServerUnavailableError("away", { code: "UNAVAILABLE" });
+      const wait = () => vi.advanceTimersByTime(pauseAfter({ hasAnswered } as Caller, away, backoff, {}));
+      expect(() => {
+        for (;;) wait();
+      }).toThrow(away);
+      expect(Date.now() - began).toBe(patience);
+      vi.useRealTimers();
+    },
+  );
+
+  test("a refusal is an answer, and silence is none", async () => {
+    const server = await dev();
+    const caller = connect(server.address);
+    expect(caller.hasAnswered).toBe(false);
+    await caller.unary(getRun, { threadId: "none", runId: "none" }).catch(() => {});
+    expect(caller.hasAnswered).toBe(true);
+    await server.kill();
+    const silent = connect(server.address);
+    await silent.unary(getServerInfo, {}).catch(() => {});
+    expect(silent.hasAnswered).toBe(false);
+    caller.close();
+    silent.close();
+  });
+
   test("a server that comes back at the same address is found again", async () => {
     const first = await dev();
     const caller = connect(first.address);
     await caller.unary(getServerInfo, {});
     await first.kill();
-    const call = callRepeatedly(caller, getServerInfo, {}, { served: true });
+    const call = callRepeatedly(caller, getServerInfo, {});
     const second = await dev({ port: Number(first.address.split(":")[1]) });
     expect((await call).store).toBe("memory");
     caller.close();

@@ -30,6 +30,7 @@ const PROTO = "application/proto";
 const STREAM = "application/connect+proto";
 
 export class ConnectCaller implements Caller {
+  hasAnswered = false;
   private readonly baseUrl: string;
 
   constructor(private readonly options: BrowserOptions = {}) {
@@ -89,7 +90,12 @@ export class ConnectCaller implements Caller {
         throw signal?.aborted ? signal.reason : createNetworkError(error);
       },
     );
-    if (!response.ok) throw await readRefusal(response);
+    if (!response.ok) {
+      const refusal = await readRefusal(response);
+      this.hasAnswered ||= isGraphdError(refusal) && refusal.serverReason !== ""; // else it is a proxy's
+      throw refusal;
+    }
+    this.hasAnswered = true;
     return response;
   }
 

@@ -48,8 +48,9 @@ export class Backoff {
       // This server is busy; of others one may answer at once.
       pause = Math.min(Math.max(pause, problem.retryDelay ?? 0), LONGEST);
     }
-    if (now + pause > this.since + limit) throw problem;
-    return pause;
+    const left = this.since + limit - now;
+    if (left <= 0) throw problem;
+    return Math.min(pause, left); // the last attempt is at the limit
   }
 }
 

@@ -17,6 +17,9 @@ export type CallOptions = {
 
 /** Makes calls to one server. Errors of calls are of the classes of `GraphdError`. */
 export interface Caller {
+  /** The server has answered a call, be it by a refusal. One that was there may be away for longer than one that never was. */
+  readonly hasAnswered: boolean;
+
   /** A call with one answer. It is made once: see `callRepeatedly`. */
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,

@@ -74,7 +74,6 @@ async function answerPart(
   const known = new Set<string>();
   const findLeft = () => questions.filter(({ threadId, id }) => !known.has(nameOf(threadId, id)));
   const backoff = new Backoff();
-  let served = false;
   for (;;) {
     try {
       const targets = findLeft().map(({ threadId, id, seen }) => {
@@ -84,7 +83,6 @@ async function answerPart(
       const stream = caller.serverStream(InterruptService.method.answerInterrupts, request, options);
       for await (const { threadId, interruptId: id, stored, reason, message } of stream) {
         backoff.reset();
-        served = true;
         known.add(nameOf(publicThread(threadId), id));
         outcomes.push({ threadId: publicThread(threadId), id, stored, reason, message });
       }
@@ -92,7 +90,7 @@ async function answerPart(
     } catch (error) {
       if (!isGraphdError(error)) throw error;
       if (findLeft().length === 0) return; // the end of the stream is lost alone
-      await sleep(pauseAfter(error, backoff, { ...options, served }), options.signal);
+      await sleep(pauseAfter(caller, error, backoff, options), options.signal);
     }
   }
 }

@@ -27,11 +27,6 @@ type WatchPlace = {
   follow: boolean | undefined;
 };
 
-export type FollowOptions = CallOptions & {
-  /** The server has answered before: it may stay away for longer. */
-  served?: boolean;
-};
-
 /**
  * Yields events until there are no more. Each comes once, whatever happens to connections: a request that starts
  * something needs a `requestId`. Leaving the iteration leaves the run as it is.
@@ -39,7 +34,7 @@ export type FollowOptions = CallOptions & {
 export async function* followEvents(
   caller: Caller,
   request: EventRequest,
-  options: FollowOptions = {},
+  options: CallOptions = {},
 ): AsyncGenerator<Event, void, undefined> {
   const position = new Position(request);
   const backoff = new Backoff();
@@ -56,8 +51,7 @@ export async function* followEvents(
       if (!isGraphdError(error)) throw error;
       problem = error;
     }
-    const served = options.served === true || position.isOpened;
-    await sleep(pauseAfter(problem, backoff, { ...options, served }), options.signal);
+    await sleep(pauseAfter(caller, problem, backoff, options), options.signal);
   }
 }
 
@@ -81,10 +75,6 @@ class Position {
   private cursor: Cursor | undefined;
 
   constructor(private readonly request: EventRequest) {}
-
-  get isOpened(): boolean {
-    return this.rest !== undefined;
-  }
 
   /** The next stream. */
   open(caller: Caller, options: CallOptions): AsyncIterable<Event> {

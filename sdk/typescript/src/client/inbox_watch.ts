@@ -52,12 +52,11 @@ export async function* watchQuestions(
       if (!isGraphdError(error)) throw error;
       problem = error;
     }
-    await sleep(pauseAfter(problem, backoff, { ...options, served: watch.isServed }), options.signal);
+    await sleep(pauseAfter(caller, problem, backoff, options), options.signal);
   }
 }
 
 class QuestionWatch {
-  isServed = false;
   private token: string;
   private startNow: boolean;
   private initial: InterruptChange[] = [];
@@ -81,7 +80,6 @@ class QuestionWatch {
    * them are there: a stream that breaks among them begins anew.
    */
   record(message: InterruptChange): QuestionChange[] {
-    this.isServed = true;
     const changes =
       message.changes.length > 0 ? message.changes : message.interrupt === undefined ? [] : [message];
     if (message.resumeToken === "") {

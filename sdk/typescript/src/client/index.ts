@@ -1,7 +1,7 @@
 export type { AnswerOutcome, BulkAnswerError, BulkAnswerOptions } from "./bulk_answer.js";
 export { Client, type Graph, type RunOptions, type StreamOptions, type ThreadSummary } from "./client.js";
 export type { RunConfig } from "./config.js";
-export { type EventRequest, type FollowOptions, followEvents } from "./event_stream.js";
+export { type EventRequest, followEvents } from "./event_stream.js";
 export {
   createAbortError,
   errorOfFailure,

@@ -17,12 +17,7 @@ export async function restoreOmittedValues(caller: Caller, event: Event): Promis
     const { interrupts } = kind.value;
     kind.value.interrupts = await Promise.all(
       interrupts.map(({ interruptId }) =>
-        callRepeatedly(
-          caller,
-          InterruptService.method.getInterrupt,
-          { threadId, interruptId },
-          { served: true },
-        ),
+        callRepeatedly(caller, InterruptService.method.getInterrupt, { threadId, interruptId }),
       ),
     );
   }
@@ -30,5 +25,5 @@ export async function restoreOmittedValues(caller: Caller, event: Event): Promis
 
 async function readValues(caller: Caller, threadId: string, at: CheckpointRef) {
   const request = { threadId, at };
-  return (await callRepeatedly(caller, ThreadService.method.getState, request, { served: true })).values;
+  return (await callRepeatedly(caller, ThreadService.method.getState, request)).values;
 }

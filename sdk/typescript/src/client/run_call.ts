@@ -10,7 +10,7 @@ import { type Caller, callRepeatedly } from "../calls/index.js";
 import { payloadText } from "../codec/index.js";
 import { INTERRUPT } from "../constants.js";
 import { isGraphdError } from "../errors/index.js";
-import { type EventRequest, type FollowOptions, followEvents } from "./event_stream.js";
+import { type EventRequest, followEvents } from "./event_stream.js";
 import { createAbortError, errorOfRun, type FindThrown } from "./failures.js";
 import { restoreOmittedValues } from "./omitted_values.js";
 import { RefusedRequest } from "./refused_request.js";
@@ -154,7 +154,7 @@ async function* translateRun(
   let runId = "";
   for (;;) {
     try {
-      for await (const event of followTold(call, request, { served: "watch" in request })) {
+      for await (const event of followTold(call, request)) {
         if (event.runId !== "" && event.runId !== runId) {
           runId = event.runId;
           call.onRun?.(runId);
@@ -174,17 +174,10 @@ async function* translateRun(
 }
 
 /** The events of a run. Tasks that no worker can run are told of. */
-async function* followTold(
-  call: RunCall,
-  request: EventRequest,
-  options: FollowOptions = {},
-): AsyncGenerator<Event, void, undefined> {
+async function* followTold(call: RunCall, request: EventRequest): AsyncGenerator<Event, void, undefined> {
   const unassigned = new UnassignedTasks(call.caller);
   try {
-    for await (const event of followEvents(call.caller, request, {
-      ...options,
-      signal: call.spec.config.signal,
-    })) {
+    for await (const event of followEvents(call.caller, request, { signal: call.spec.config.signal })) {
       unassigned.observe(event);
       yield event;
     }
@@ -247,10 +240,10 @@ async function followToStop(call: RunCall, run: RunName, from: "beginning" | "no
   const { threadId = "", runId = "" } = run;
   const filter = filterOf([], { subgraphs: false, someKeys: false });
   const watch = { threadId, runId, follow: true, filter, start: { case: from, value: {} } };
-  for await (const { kind } of followTold(call, { watch }, { served: true })) {
+  for await (const { kind } of followTold(call, { watch })) {
     if (kind.case === "end" && kind.value.run !== undefined) return kind.value.run;
   }
-  return await callRepeatedly(call.caller, GraphService.method.getRun, { threadId, runId }, { served: true });
+  return await callRepeatedly(call.caller, GraphService.method.getRun, { threadId, runId });
 }
 
 /** Stops the run of a call whose signal was aborted, and no other run; returns what to throw. */
@@ -292,7 +285,7 @@ async function readEnd(
   run: Run,
 ): Promise<{ values: unknown; interrupts: Interrupt[] }> {
   const request = { threadId: spec.thread };
-  const state = await callRepeatedly(caller, ThreadService.method.getState, request, { served: true });
+  const state = await callRepeatedly(caller, ThreadService.method.getState, request);
   const interrupts = state.interrupts.filter((one) => run.openInterruptIds.includes(one.interruptId));
   return {
     values: payloadText(state.values) === undefined ? undefined : readState(spec.shape, state.values),

@@ -183,7 +183,7 @@ export class CompiledStateGraph<
     const release = async () => {
       unwatch();
       forget();
-      if (!isStored) await deleteThread(address, wire).catch(() => {});
+      if (!isStored) await deleteThread(address, wire, security).catch(() => {});
       letGo?.();
     };
     try {

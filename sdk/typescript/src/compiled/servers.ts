@@ -18,19 +18,27 @@ export async function localServer(): Promise<string> {
 }
 
 const callers = new Map<string, GrpcCaller>();
+const securedCallers = new WeakMap<Security, Map<string, GrpcCaller>>();
 
-/** The connection for the calls to a server. */
-export function callerOf(address: string, security?: Security): GrpcCaller {
-  if (security !== undefined) return connect(address, security);
-  const known = callers.get(address) ?? connect(address);
-  callers.set(address, known);
+/** The connections that are protected in a way of their own, by address. */
+function callersWith(security: Security): Map<string, GrpcCaller> {
+  const known = securedCallers.get(security) ?? new Map<string, GrpcCaller>();
+  securedCallers.set(security, known);
   return known;
 }
 
+/** The connection for the calls to a server. */
+export function callerOf(address: string, security?: Security): GrpcCaller {
+  const known = security === undefined ? callers : callersWith(security);
+  const caller = known.get(address) ?? connect(address, security);
+  known.set(address, caller);
+  return caller;
+}
+
 /** Deletes a thread; one that is not there is none to delete. */
-export async function deleteThread(address: string, threadId: string): Promise<void> {
+export async function deleteThread(address: string, threadId: string, security?: Security): Promise<void> {
   try {
-    await callerOf(address).unary(ThreadService.method.deleteThread, { threadId, force: true });
+    await callerOf(address, security).unary(ThreadService.method.deleteThread, { threadId, force: true });
   } catch (error) {
     if (!isGraphdError(error, "THREAD_NOT_FOUND")) throw error;
   }

@@ -12,6 +12,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type CallOptions as GrpcOptions, Metadata, type ServiceError } from "@grpc/grpc-js";
 import type { CallOptions, Duplex, DuplexCaller, DuplexListener } from "../calls/index.js";
+import { isGraphdError } from "../errors/index.js";
 import { toCallError, toGraphdError } from "./call_errors.js";
 import type { Channel } from "./channel.js";
 import { GrpcDuplex } from "./grpc_duplex.js";
@@ -19,11 +20,17 @@ import { MessageQueue } from "./message_queue.js";
 
 /** Calls over gRPC. Methods are bound by their descriptors. */
 export class GrpcCaller implements DuplexCaller {
+  private answered = false;
+
   constructor(private readonly channel: Channel) {}
 
   /** The server, for people. */
   get address(): string {
     return this.channel.address;
+  }
+
+  get hasAnswered(): boolean {
+    return this.answered;
   }
 
   async unary<I extends DescMessage, O extends DescMessage>(
@@ -45,8 +52,15 @@ export class GrpcCaller implements DuplexCaller {
         toGrpcOptions(options),
         (error: ServiceError | null, answer?: MessageShape<O>) => {
           signal?.removeEventListener("abort", stop);
-          if (error === null) resolve(answer as MessageShape<O>);
-          else reject(signal?.aborted ? (signal.reason as Error) : toGraphdError(error, this.address));
+          if (error === null) {
+            this.answered = true;
+            resolve(answer as MessageShape<O>);
+          } else
+            reject(
+              signal?.aborted
+                ? (signal.reason as Error)
+                : this.noteProblem(toGraphdError(error, this.address)),
+            );
         },
       );
       const stop = () => call.cancel();
@@ -71,9 +85,12 @@ export class GrpcCaller implements DuplexCaller {
       toGrpcOptions(options),
     );
     const queue = new MessageQueue<MessageShape<O>>(call);
-    call.on("data", (message: MessageShape<O>) => queue.add(message));
+    call.on("data", (message: MessageShape<O>) => {
+      this.answered = true;
+      queue.add(message);
+    });
     call.on("end", () => queue.end());
-    call.on("error", (error) => queue.end(toCallError(error, this.address)));
+    call.on("error", (error) => queue.end(this.noteProblem(toCallError(error, this.address))));
     const stop = () => {
       queue.end(signal?.reason as Error);
       call.cancel();
@@ -110,6 +127,12 @@ export class GrpcCaller implements DuplexCaller {
     if (headers instanceof Metadata) open(headers);
     else headers.then(open, (error: Error) => duplex.finish(error));
     return duplex;
+  }
+
+  /** A problem with a reason comes from the server. */
+  private noteProblem<E extends Error>(problem: E): E {
+    this.answered ||= isGraphdError(problem) && problem.serverReason !== "";
+    return problem;
   }
 
   /** Closes the connection, when no call is under way any more. */

@@ -55,8 +55,10 @@ class Backoff:
         pause, self._pause = self._pause, min(2 * self._pause, _LONGEST)
         if problem.code == "RESOURCE_EXHAUSTED":  # this server is busy; of others one may answer at once
             pause = min(max(pause, problem.retry_delay or 0.0), _LONGEST)
-        if now + pause > self._since + limit:
+        left = self._since + limit - now
+        if left <= 0:
             raise problem
+        pause = min(pause, left)  # the last attempt is at the limit
         if problem.code == "RESOURCE_EXHAUSTED":
             asked = "none" if problem.retry_delay is None else f"{problem.retry_delay:g} s"
             _log.info(
