@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from graphd.client.resumable_stream import ResumableStream
 from graphd.dev import DevServer
 from graphd.errors import GraphdError
 from graphd.transport import server as transport
-from graphd.transport.backoff import is_transient
+from graphd.transport.backoff import Backoff, is_transient
 
 
 @pytest.mark.parametrize("reason", ["STORE_BUSY", "STORE_UNAVAILABLE", "OUTCOME_UNKNOWN", "TOO_MANY_RUNS"])
@@ -64,3 +65,14 @@ def test_a_state_is_read_again_when_the_server_was_full(
     monkeypatch.setattr(transport, "call_unary", refused_once)
     assert list(getattr(program, call)(config))
     assert calls == 2
+
+
+@pytest.mark.parametrize("limit", [5.0, 30.0])
+def test_the_last_attempt_is_at_the_limit(limit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    away, backoff = GraphdError("away", code="UNAVAILABLE"), Backoff()
+    with pytest.raises(GraphdError):
+        while True:
+            now += backoff.next_pause(away, limit)
+    assert now == 100.0 + limit
