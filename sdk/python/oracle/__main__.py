@@ -32,20 +32,29 @@ from tests.conformance.steps import Mismatch, Player
 
 _RECORDINGS = 4  # of a seed that differs: LangGraph may tell of the same program what it did not tell before
 
+_RACES = "graphd differs from itself"
+
 
 def play(seed: int, met: Counter[str]) -> tuple[dict[str, Any], str]:
     """The case of a seed, and how graphd differs from it; "" if it doesn't. Counts acts and decisions that it met.
 
-    LangGraph runs the nodes of a superstep in threads, and on a busy machine what it shows of one that is
-    interrupted may depend on which of them was faster. So a case that differs is recorded again, and graphd may do as
-    any of the recordings.
+    Both run the nodes of a superstep side by side, and on a busy machine what is shown of one that is interrupted, or
+    cut off by the failure of a sibling, may depend on which of them was faster. So a case that differs is recorded and
+    played again. graphd may do as any of the recordings, and may differ in the first play alone. `play_all` bounds how
+    many cases do that.
     """
     case, problem = _play_once(seed, met)
+    differ_again = False
     for _ in range(1, _RECORDINGS if problem else 1):
         again, other = _play_once(seed, Counter())
         if not other and again.get("steps") != case.get("steps"):
             met["LangGraph differs from itself"] += 1
             return again, ""
+        differ_again = differ_again or bool(other)
+    if problem and not differ_again:
+        met[_RACES] += 1
+        print(f"--- seed {seed}, in one of {_RECORDINGS} plays\n{problem}", flush=True)
+        return case, ""
     return case, problem
 
 
@@ -113,6 +122,9 @@ def play_all(seeds: range, keep: str | None) -> int:
     for name, count in sorted(met.items()):
         print(f"{count:6d}  {name}", file=sys.stderr)
     print(f"{len(seeds)} seeds, {len(different)} differ" + "".join(f" {c['id']}" for c in different))
+    if met[_RACES] > (most := max(1, len(seeds) // 100)):
+        print(f"{met[_RACES]} seeds differ in one play alone: want at most {most}")
+        return 1
     return 1 if different or wrong else 0
 
 
