@@ -19,6 +19,8 @@ from graphd.dev import DevServer, dev
 from graphd.errors import EmptyInputError, ThreadBusyError
 from graphd.remote import RunOptions
 from graphd.runtime import Runtime
+from graphd.runtime.local_runs import LocalRun, find_call, register_call
+from graphd.security import Target
 from graphd.types import Command, interrupt
 from tests.test_worker import State
 
@@ -199,3 +201,14 @@ def test_a_joined_call_that_is_cancelled_leaves_the_coroutines_of_the_run(
     slow.may_end.set()
     assert slow.client.runs.wait(slow.run.thread_id, slow.run.run_id, timeout=60).output == {"log": ["first", "second"]}
     assert slow.seen == {"user": None, "tags": [], "context": {"who": "client"}}
+
+
+def test_calls_that_are_alike_are_told_apart() -> None:
+    server = Target("127.0.0.1:1")
+    first, second = LocalRun({}), LocalRun({})
+    with register_call(server, "t", first):
+        with register_call(server, "t", second):
+            assert find_call(server, "t", "run") is second
+        assert find_call(server, "t", "run") is first
+        first.run_id = "run"
+    assert find_call(server, "t", "run") is None

@@ -23,9 +23,9 @@ from graphd.runtime.traced_graph import TracedGraph
 from graphd.security import Target
 
 
-@dataclass
+@dataclass(eq=False)
 class LocalRun:
-    """A call of this process that is under way."""
+    """A call of this process that is under way. Two calls are never the same, however alike they are."""
 
     config: dict[str, Any]
     context: Any = None
