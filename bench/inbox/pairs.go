@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/graphd-dev/graphd/bench/measure"
@@ -60,8 +59,6 @@ func (b *inbox) pairCells(o options, names *workload.Names, series measure.Serie
 	return cells
 }
 
-var errSawNothing = errors.New("the watchers saw no change")
-
 func (b *inbox) answerBeside(ctx context.Context, o options, c company, names *workload.Names, series measure.Series) (workload.Sample, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -76,6 +73,9 @@ func (b *inbox) answerBeside(ctx context.Context, o options, c company, names *w
 	changes, connected, began := all.changes.Load(), all.connected.Load(), time.Now()
 	s, err := workload.Load(ctx, pairClients, o.long/turnsOfPairs, 1, workload.W2(b.many, names))
 	took := time.Since(began).Seconds()
+	if c.watchers > 0 && err == nil {
+		err = all.awaitChange(ctx, changes)
+	}
 	changes, connected = all.changes.Load()-changes, all.connected.Load()-connected
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -84,9 +84,6 @@ func (b *inbox) answerBeside(ctx context.Context, o options, c company, names *w
 	all.ended.Wait()
 	if c.watchers == 0 || err != nil {
 		return s, err
-	}
-	if changes == 0 {
-		return s, errSawNothing
 	}
 	key := b.pairsKey(c.who)
 	key.Workload = changesSeen

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -45,6 +46,25 @@ func (b *inbox) startWatchers(ctx context.Context, count int, pause time.Duratio
 	}
 	all.ready.Wait()
 	return all
+}
+
+var errSawNothing = errors.New("the watchers saw no change")
+
+// changePatience is how long watchers may take to see a change.
+const changePatience = 30 * time.Second
+
+// awaitChange returns when the watchers have seen more changes than so many. On a busy machine a short
+// sample may end before they do.
+func (all *watchers) awaitChange(ctx context.Context, seen int64) error {
+	for end := time.Now().Add(changePatience); all.changes.Load() == seen; {
+		if time.Now().After(end) {
+			return errSawNothing
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // watcher is one client.
