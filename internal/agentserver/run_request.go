@@ -167,8 +167,8 @@ func (r *runRequest) refuseUnserved() error {
 	switch {
 	case r.AfterSeconds != nil && !(*r.AfterSeconds >= 0 && *r.AfterSeconds <= longestDelay.Seconds()):
 		return invalidField("after_seconds", "is %g: want 0 to %.0f", *r.AfterSeconds, longestDelay.Seconds())
-	case r.delay() != nil && r.Command.isResume():
-		return invalidField("after_seconds", "is for a run that is started, and this is an answer: send it when it is to count")
+	case r.delay() != nil && (r.Command.isResume() || r.Command.endsThread()):
+		return invalidField("after_seconds", "is for a run that is started, and this command starts none: send it when it is to count")
 	case r.delay() != nil && (r.Multitask == "interrupt" || r.Multitask == "rollback"):
 		return invalidField("multitask_strategy", "is %q: a run that begins later waits for its turn; want enqueue", r.Multitask)
 	case r.Webhook != "":

@@ -56,10 +56,8 @@ func (s *startCall) storeLaterRun(ctx context.Context, head *checkpoint.Head, g 
 		if err := checkThreadOutlives(t, run.Begins); err != nil {
 			return err
 		}
-		at, _ := slices.BinarySearchFunc(t.Head.Later, run.Begins.Add(1), func(later checkpoint.LaterRun, begins time.Time) int {
-			return later.Begins.Compare(begins)
-		})
-		t.Head.Later = slices.Insert(slices.Clone(t.Head.Later), at, checkpoint.LaterRun{Run: run.ID, Begins: run.Begins})
+		t.Head.Later = append(slices.Clone(t.Head.Later), checkpoint.LaterRun{Run: run.ID, Begins: run.Begins})
+		slices.SortStableFunc(t.Head.Later, func(a, b checkpoint.LaterRun) int { return a.Begins.Compare(b.Begins) })
 		if t.Head.State != checkpoint.ThreadBusy {
 			t.ScheduleBy(run.Begins)
 		}

@@ -166,6 +166,7 @@ async def test_endpoints_that_are_not_served(http: httpx.AsyncClient, method: st
         ({"assistant_id": "count", "after_seconds": -1}, "after_seconds"),
         ({"assistant_id": "count", "after_seconds": 1e9}, "after_seconds"),
         ({"assistant_id": "count", "after_seconds": 5, "command": {"resume": 1}}, "after_seconds"),
+        ({"assistant_id": "count", "after_seconds": 5, "command": {"goto": "__end__"}}, "after_seconds"),
         ({"assistant_id": "count", "after_seconds": 5, "multitask_strategy": "rollback"}, "multitask_strategy"),
         ({"assistant_id": "count", "webhook": "http://127.0.0.1/"}, "webhook"),
         ({"assistant_id": "count", "feedback_keys": ["x"]}, "feedback_keys"),

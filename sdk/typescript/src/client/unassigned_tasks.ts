@@ -12,9 +12,10 @@ const ADVICE =
   "A thread stays on the version of its graph that it began with: start a worker with the graph as it was, " +
   "or begin a new thread";
 
-/** The tasks of one call that no worker could take when they were due. */
+/** The tasks of one call that no worker could take when they were due. However many there are, they are told of at once. */
 export class UnassignedTasks {
-  private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
+  private readonly waiting = new Map<string, Event>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly caller: Caller) {}
 
@@ -22,48 +23,42 @@ export class UnassignedTasks {
   observe(event: Event): void {
     if (event.kind.case !== "task") return;
     const { phase } = event.kind.value;
-    if (phase === UNASSIGNED) {
-      this.forget(event.taskId);
-      this.timers.set(
-        event.taskId,
-        setTimeout(() => void this.warn(event), PATIENCE),
-      );
-    } else if (TAKEN.has(phase)) this.forget(event.taskId);
+    if (TAKEN.has(phase)) this.waiting.delete(event.taskId);
+    if (phase !== UNASSIGNED) return;
+    this.waiting.set(event.taskId, event);
+    this.timer ??= setTimeout(() => void this.warn(), PATIENCE);
   }
 
   /** The caller waits no longer. */
   close(): void {
-    for (const task of [...this.timers.keys()]) this.forget(task);
+    clearTimeout(this.timer);
+    this.waiting.clear();
   }
 
-  private forget(task: string): void {
-    clearTimeout(this.timers.get(task));
-    this.timers.delete(task);
-  }
-
-  private async warn(event: Event): Promise<void> {
-    if (event.kind.case !== "task" || (await this.wasTaken(event))) return;
-    if (!this.timers.delete(event.taskId)) return; // the caller has left meanwhile
-    const why = event.kind.value.failure?.message ?? "no worker can run it";
-    const where = `thread "${publicThread(event.threadId)}", node "${publicName(event.node)}"`;
+  private async warn(): Promise<void> {
+    this.timer = undefined;
+    const [first] = this.waiting.values();
+    if (first !== undefined) await this.forgetTaken(first);
+    const [left] = this.waiting.values();
+    if (left?.kind.case !== "task") return; // the caller has left meanwhile, or workers have taken all
+    const why = left.kind.value.failure?.message ?? "no worker can run it";
+    const others = this.waiting.size > 1 ? `, and ${this.waiting.size - 1} more` : "";
+    const where = `thread "${publicThread(left.threadId)}", node "${publicName(left.node)}"${others}`;
+    this.waiting.clear();
     emitWarning(`${where}: ${why}. ${ADVICE}`, "NO_WORKER_AVAILABLE");
   }
 
-  /** Whether a task has begun since: the stream of the call need not show it. */
-  private async wasTaken({ threadId, runId, taskId, cursor }: Event): Promise<boolean> {
-    if (cursor === undefined) return false;
+  /** Forgets the tasks that have begun since: the stream of the call need not show it. */
+  private async forgetTaken({ threadId, runId, cursor }: Event): Promise<void> {
+    if (cursor === undefined) return;
     const start = { case: "after" as const, value: cursor };
     const request = { threadId, runId, filter: { channels: [Channel.TASKS] }, start };
     try {
-      for await (const { taskId: task, kind } of this.caller.serverStream(
-        GraphService.method.watch,
-        request,
-      )) {
-        if (task === taskId && kind.case === "task" && TAKEN.has(kind.value.phase)) return true;
+      for await (const { taskId, kind } of this.caller.serverStream(GraphService.method.watch, request)) {
+        if (kind.case === "task" && TAKEN.has(kind.value.phase)) this.waiting.delete(taskId);
       }
     } catch {
       // The warning is worth more than the certainty.
     }
-    return false;
   }
 }
