@@ -21,7 +21,7 @@ import { enclosingRunId, type LocalRun, matchesFailure, registerCall, TEMPORARY 
 import { type Command, isCommand, type RunnableConfig } from "../values/index.js";
 import { AttachedGraph } from "./attached_graph.js";
 import { checkRecursionLimit, type InvokeOptions, mergeConfigs, type StreamOptions } from "./call_config.js";
-import { checkInput } from "./checked_input.js";
+import { checkContext, checkInput, checkStateUpdate } from "./checked_values.js";
 import { formatChunk, formatServerSentEvent } from "./chunk_format.js";
 import { drainedError, GraphDrained, watchControl } from "./drained_run.js";
 import { type DrawableGraph, drawGraph } from "./drawn_graph.js";
@@ -165,7 +165,8 @@ export class CompiledStateGraph<
       );
     }
     const { program, shape } = this;
-    const checked = isCommand(input) ? input : checkInput(program, input);
+    checkContext(program, options, input !== null);
+    const checked = await checkInput(program, input);
     const [address] = await Promise.all([this.findServer(), loadMessageClasses()]);
     const wire = thread ?? TEMPORARY + randomUUID();
     const { security, worker } = this.compileOptions;
@@ -254,12 +255,12 @@ export class CompiledStateGraph<
     config: RunnableConfig,
     supersteps: { updates: StateUpdate[] }[],
   ): Promise<PlaceConfig> {
-    return await this.withPlace(config, (place) =>
-      updateThreadState(
-        place,
-        supersteps.map(({ updates }) => updates),
+    const checked = await Promise.all(
+      supersteps.map(({ updates }) =>
+        Promise.all(updates.map((update) => checkStateUpdate(this.program, config, update))),
       ),
     );
+    return await this.withPlace(config, (place) => updateThreadState(place, checked));
   }
 
   private async withPlace<T>(config: RunnableConfig, use: (place: ThreadPlace) => Promise<T>): Promise<T> {

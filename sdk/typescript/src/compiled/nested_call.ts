@@ -5,6 +5,7 @@ import { type CurrentTask, currentTask, writeWireContext } from "../runtime/inde
 import { isCommand, type RunnableConfig } from "../values/index.js";
 import type { Attachment } from "./attachment.js";
 import type { InvokeOptions } from "./call_config.js";
+import { checkInput } from "./checked_values.js";
 import { nodeNames } from "./options.js";
 
 /** The task that a call is a part of; `undefined` for a run of its own, which names another thread. */
@@ -31,8 +32,8 @@ export async function callNested(call: NestedCall): Promise<string | undefined> 
   const release = attachment.hold();
   try {
     const version = await attachment.untilReady();
-    const given =
-      input === null || input === undefined || isCommand(input) ? undefined : shape.encodeUpdate(input);
+    const isNew = input !== null && input !== undefined && !isCommand(input);
+    const given = isNew ? shape.encodeUpdate(await checkInput(attachment.program, input)) : undefined;
     return (await task.host.callGraph({
       graph: attachment.program.name,
       version,

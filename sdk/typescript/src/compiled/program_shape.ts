@@ -31,7 +31,7 @@ export class ProgramShape implements GraphShape {
 
   decodeState(json: string): unknown {
     const { keys } = this.program;
-    const hasSchemas = [...keys.values()].some(({ schema }) => schema !== undefined);
+    const hasSchemas = [...keys.values()].some(({ hasSchema }) => hasSchema);
     const value = decodeValue(json, hasSchemas);
     if (this.isRoot) return keys.get(ROOT)?.restore(value);
     if (!hasSchemas || typeof value !== "object" || value === null || Array.isArray(value)) return value;

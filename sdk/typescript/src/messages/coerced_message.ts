@@ -3,15 +3,20 @@ import { isMessage, type StoredMessage, toStoredMessage } from "./stored_message
 
 const ROLES: Readonly<Record<string, string>> = { user: "human", assistant: "ai", developer: "system" };
 
-/** A message in its stored form: of an object, a text, a pair of role and content, or fields. */
+/** A whole message in its stored form: of an object, a text, a pair of role and content, or fields. */
 export function coerceMessage(given: unknown): StoredMessage {
-  if (isMessage(given)) return toStoredMessage(given);
+  if (isMessage(given)) return withoutPieces(toStoredMessage(given));
   if (typeof given === "string") return { type: "human", content: given };
   if (Array.isArray(given) && given.length === 2 && typeof given[0] === "string") {
     return { type: typeOf(given[0]), content: given[1] };
   }
   if (typeof given === "object" && given !== null) return coerceFields(given as Record<string, unknown>);
   throw new TypeError(`${JSON.stringify(given) ?? typeof given} is no message: use { role, content }`);
+}
+
+/** What is gathered of the pieces of a stream is a message like others, once it is in a list. */
+function withoutPieces({ tool_call_chunks: _, ...message }: StoredMessage): StoredMessage {
+  return message.type === "AIMessageChunk" ? { ...message, type: "ai" } : message;
 }
 
 function typeOf(role: string): string {
@@ -24,7 +29,7 @@ function coerceFields(given: Record<string, unknown>): StoredMessage {
   if (typeof type !== "string") {
     throw new TypeError(`a message needs a role or a type: ${JSON.stringify(Object.keys(given))} has none`);
   }
-  return { ...fields, type: typeOf(type), content: fields.content ?? "" };
+  return withoutPieces({ ...fields, type: typeOf(type), content: fields.content ?? "" });
 }
 
 /** Messages written to a key: one, or a list of them. */

@@ -13,6 +13,7 @@ import { coerceMessages } from "../messages/coerced_message.js";
 import { mayHaveMessages, restoreMessages } from "../messages/restored_message.js";
 import { Command, isOverwrite, Send } from "../values/index.js";
 import { type AnnotationRoot, channelOf } from "./annotation.js";
+import { KeySchemas, parseByZod } from "./key_schemas.js";
 import { readLegacyChannels } from "./legacy.js";
 import { createSchemaDecoder } from "./schema_values.js";
 import { defaultOf, readField, StateSchema } from "./state_schema.js";
@@ -26,10 +27,15 @@ export class DeclaredKey {
   constructor(
     readonly name: string,
     readonly channel: BaseChannel<any, any>,
-    readonly schema: unknown = undefined,
+    private readonly schemas: KeySchemas | undefined = undefined,
   ) {
     this.declaration = channel.declare();
-    this.fromSchema = createSchemaDecoder(schema);
+    this.fromSchema = createSchemaDecoder(schemas?.value);
+  }
+
+  /** A schema says which values it has. */
+  get hasSchema(): boolean {
+    return this.schemas !== undefined;
   }
 
   /** It holds a list of messages, each with an id. */
@@ -48,10 +54,15 @@ export class DeclaredKey {
     return this.fromSchema ? this.fromSchema(value) : value;
   }
 
+  /** What is written, as the schema reads it, or a promise of that. Throws for what the schema does not take. */
+  check(written: unknown): unknown {
+    return this.schemas ? this.schemas.read(this.name, written) : written;
+  }
+
   /** The JSON text of a value. */
   write(value: unknown): string {
     const plain = this.hasMessages && !isOverwrite(value) ? coerceMessages(value) : value;
-    return encode(plain, { containers: this.schema !== undefined });
+    return encode(plain, { containers: this.hasSchema });
   }
 }
 
@@ -87,14 +98,7 @@ export class DeclaredState {
 
   /** Keys have schemas that bring values back. */
   get hasSchemas(): boolean {
-    return [...this.keys.values()].some(({ schema }) => schema !== undefined);
-  }
-
-  /** The schema that checks inputs, when the state is declared by one. */
-  get validator(): { parse(value: unknown): unknown } | undefined {
-    return isZodObject(this.source)
-      ? (this.source as unknown as { parse(value: unknown): unknown })
-      : undefined;
+    return [...this.keys.values()].some(({ hasSchema }) => hasSchema);
   }
 }
 
@@ -108,8 +112,9 @@ function readKeys(source: unknown): DeclaredKey[] {
   if (isAnnotationRoot(source)) return readDefinition(source.spec);
   if (StateSchema.isInstance(source)) {
     return Object.entries(source.fields).map(([name, field]) => {
-      const { channel, schema } = isChannel(field) ? { channel: field, schema: undefined } : readField(field);
-      return new DeclaredKey(name, channel, schema);
+      if (isChannel(field)) return new DeclaredKey(name, field);
+      const { channel, schemas } = readField(field);
+      return new DeclaredKey(name, channel, schemas);
     });
   }
   if (isZodObject(source))
@@ -151,7 +156,7 @@ function readZodKey(name: string, schema: unknown): DeclaredKey {
   const channel = meta?.reducer
     ? new BinaryOperatorAggregate(meta.reducer.fn, initial)
     : new LastValue(initial);
-  return new DeclaredKey(name, channel, schema);
+  return new DeclaredKey(name, channel, new KeySchemas(parseByZod, schema, meta?.reducer?.schema));
 }
 
 /** The keys and values of an update, as pairs; of a state that is one value, that. */
@@ -167,6 +172,20 @@ export function readUpdate(
     });
   }
   return Object.entries(update).filter(([key, value]) => value !== undefined && (state?.has(key) ?? true));
+}
+
+/** What is written to keys, as their schemas read it. Throws for what they do not take. */
+export async function checkWrites(
+  writes: [string, unknown][],
+  keys: ReadonlyMap<string, DeclaredKey>,
+): Promise<[string, unknown][]> {
+  if (!writes.some(([name]) => keys.get(name)?.hasSchema)) return writes;
+  return await Promise.all(
+    writes.map(async ([name, value]): Promise<[string, unknown]> => {
+      const key = keys.get(name);
+      return [name, key ? await key.check(value) : value];
+    }),
+  );
 }
 
 function isPair(value: unknown): boolean {

@@ -2,9 +2,9 @@ export { Annotation, type AnnotationFunction, AnnotationRoot } from "./annotatio
 export * from "./declared_state.js";
 export type { AnyLegacyChannels, LegacyChannel, LegacyChannels, LegacyState } from "./legacy.js";
 export * from "./messages.js";
+export type { StandardSchema } from "./standard_schema.js";
 export {
   ReducedValue,
-  type StandardSchema,
   StateSchema,
   type StateSchemaFields,
   UntrackedValue,

@@ -7,16 +7,8 @@ import {
   UntrackedValueChannel,
 } from "../channels/index.js";
 import type { OverwriteValue } from "../values/index.js";
-
-/** What Standard Schema libraries have in common. */
-export type StandardSchema<Input = any, Output = any> = {
-  readonly "~standard": {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => unknown;
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-  };
-};
+import { KeySchemas, parseByStandard } from "./key_schemas.js";
+import { isStandardSchema, type StandardSchema } from "./standard_schema.js";
 
 type OutputOf<S> = S extends StandardSchema<any, infer O> ? O : never;
 type InputOf<S> = S extends StandardSchema<infer I, any> ? I : never;
@@ -96,22 +88,28 @@ export class StateSchema<F extends StateSchemaFields> {
   }
 }
 
-/** The channel and the schema of a field. */
-export function readField(field: unknown): { channel: BaseChannel<any, any>; schema: unknown } {
+/** The channel and the schemas of a field. */
+export function readField(field: unknown): {
+  channel: BaseChannel<any, any>;
+  schemas: KeySchemas | undefined;
+} {
   if (ReducedValue.isInstance(field)) {
-    const initial = defaultOf(field.valueSchema);
-    return { channel: new BinaryOperatorAggregate(field.reducer, initial), schema: field.valueSchema };
+    const { valueSchema, inputSchema, reducer } = field;
+    return {
+      channel: new BinaryOperatorAggregate(reducer, defaultOf(valueSchema)),
+      schemas: new KeySchemas(parseByStandard, valueSchema, inputSchema),
+    };
   }
   if (UntrackedValue.isInstance(field)) {
-    return { channel: new UntrackedValueChannel(), schema: field.schema };
+    return { channel: new UntrackedValueChannel(), schemas: schemasOf(field.schema) };
   }
   if (!isStandardSchema(field))
     throw new TypeError("a field of a StateSchema must be a schema, like z.string()");
-  return { channel: new LastValue(defaultOf(field)), schema: field };
+  return { channel: new LastValue(defaultOf(field)), schemas: schemasOf(field) };
 }
 
-export function isStandardSchema(value: unknown): value is StandardSchema {
-  return (value as { "~standard"?: unknown } | null | undefined)?.["~standard"] !== undefined;
+function schemasOf(schema: StandardSchema | undefined): KeySchemas | undefined {
+  return schema && new KeySchemas(parseByStandard, schema);
 }
 
 /** The default of a schema: what it makes of nothing; `undefined` when it takes nothing. */

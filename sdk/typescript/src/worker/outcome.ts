@@ -1,5 +1,6 @@
 /** What a node has returned or thrown, as the server takes it. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Goto } from "../_gen/graphd/v1/payload_pb.js";
 import {
   type TaskCompletedSchema,
   TaskFailed_Cause,
@@ -8,10 +9,10 @@ import {
 } from "../_gen/graphd/v1/worker_task_pb.js";
 import { textPayload } from "../codec/index.js";
 import { ROOT } from "../constants.js";
-import { buildGotos, writeFields, writeText } from "../declare/index.js";
+import { buildGotos, type Program, writeFields, writeText } from "../declare/index.js";
 import { hasErrorName, ParentCommand } from "../errors/index.js";
 import { baseTypesOfError, kindOfError, type Replay, stackOfError, textOfError } from "../runtime/index.js";
-import { type DeclaredKey, readUpdate } from "../state/index.js";
+import { checkWrites, type DeclaredKey, readUpdate } from "../state/index.js";
 import {
   Command,
   isCommand,
@@ -26,15 +27,28 @@ import type { MessageIds } from "./message_ids.js";
 type Keys = ReadonlyMap<string, DeclaredKey>;
 type Completed = MessageInitShape<typeof TaskCompletedSchema>;
 
-/** The result of a node, after what it pushed. Throws `ParentCommand` for a command to the graph around. */
-export function buildCompleted(
+/**
+ * The result of a node, after what it pushed. Throws `ParentCommand` for a command to the graph around, and the error
+ * of a schema for what that does not take.
+ */
+export async function buildCompleted(
   result: unknown,
-  keys: Keys,
+  program: Program,
   ids: MessageIds,
   pushed: readonly [string, unknown][] = [],
-): Completed {
-  const writes: [string, unknown][] = pushed.filter(([name]) => keys.has(name));
-  const gotoTargets = [];
+): Promise<Completed> {
+  const { keys, builder } = program;
+  const { writes, gotoTargets } = readResult(result, keys);
+  const checked = await checkWrites(writes, builder.schemas.state.keys);
+  return {
+    ...buildUpdate([...pushed.filter(([name]) => keys.has(name)), ...checked], keys, ids),
+    gotoTargets,
+  };
+}
+
+function readResult(result: unknown, keys: Keys): { writes: [string, unknown][]; gotoTargets: Goto[] } {
+  const writes: [string, unknown][] = [];
+  const gotoTargets: Goto[] = [];
   for (const part of splitResult(result, keys)) {
     if (isCommand(part)) {
       if (part.graph === Command.PARENT) throw new ParentCommand(part);
@@ -43,7 +57,7 @@ export function buildCompleted(
     } else if (isSend(part)) gotoTargets.push(...buildGotos(part));
     else if (part !== undefined && part !== null) writes.push(...readUpdate(part, keys));
   }
-  return { ...buildUpdate(writes, keys, ids), gotoTargets };
+  return { writes, gotoTargets };
 }
 
 /** A command for the graph around, whose keys are not known here. */

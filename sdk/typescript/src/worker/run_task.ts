@@ -67,7 +67,7 @@ type Work = {
   attempt: Attempt;
   task: CurrentTask;
   call: () => unknown;
-  finish: (returned: unknown) => TaskResult;
+  finish: (returned: unknown) => TaskResult | Promise<TaskResult>;
   ids: MessageIds;
   retry: RetryPolicy | undefined;
   cached: TaskResult | undefined;
@@ -89,8 +89,8 @@ function prepareNode(attempt: Attempt, program: Program, local: LocalRun | undef
     task,
     ids,
     call: () => (failure ? action.call(input, failure, task.config) : action.call(input, task.config)),
-    finish: (returned) => {
-      const result = buildResult(buildCompleted(returned, program.keys, ids, task.pushed), task.replay);
+    finish: async (returned) => {
+      const result = buildResult(await buildCompleted(returned, program, ids, task.pushed), task.replay);
       storeResult(program, node, assignment, result);
       return result;
     },
@@ -173,7 +173,7 @@ async function runWork(work: Work): Promise<TaskResult> {
     const returned = await untilLeft(attempt, running, () => isAsking(task));
     task.replay.checkFinished();
     // A node that caught its question has asked, whatever it returns.
-    return isAsking(task) ? buildInterrupted(task.replay, task.waiting) : work.finish(returned);
+    return isAsking(task) ? buildInterrupted(task.replay, task.waiting) : await work.finish(returned);
   } catch (error) {
     return explainThrown(work, error);
   }
