@@ -9,13 +9,14 @@ import type { RunConfig } from "./config.js";
 import { type FollowedItem, type FollowRunOptions, followRun } from "./follow_run.js";
 import { UNKNOWN_GRAPH } from "./graph_shape.js";
 import { Inbox } from "./inbox.js";
+import { NamedVersion } from "./named_version.js";
 import { listPages } from "./pages.js";
 import { type Run, readRun } from "./run.js";
-import { invokeRun, type RunCall, streamRun } from "./run_call.js";
-import { buildStart } from "./run_request.js";
+import { beginRun, invokeRun, type RunCall, streamRun } from "./run_call.js";
+import { type OpenQuestions, openPolicyOf, type WhenBusy, whenBusyPolicyOf } from "./run_policies.js";
 import type { PlaceConfig, StateSnapshot } from "./snapshots.js";
 import { formatChunk, readStreamFormat } from "./stream_format.js";
-import { filterOf, readStreamModes, type StreamMode } from "./stream_modes.js";
+import { readStreamModes, type StreamMode } from "./stream_modes.js";
 import {
   getThreadState,
   type HistoryOptions,
@@ -28,10 +29,24 @@ import {
 export type RunOptions = RunConfig & {
   /** The thread; a new one when it is left out. */
   threadId?: string | undefined;
-  /** Version of the graph; that of the thread, or the newest. */
+  /**
+   * Version of the graph; that of the thread, or the newest. A call that answers, joins a run or withdraws questions is
+   * refused with `GraphVersionError` where the thread is on another one.
+   */
   version?: string | undefined;
   /** Milliseconds after which the run begins; it is queued until then, and other runs of the thread go before it. */
   beginAfter?: number | undefined;
+  /**
+   * What a run does that is to begin while another run of the thread is active: it is refused, waits behind that one,
+   * or cancels it and keeps (`cancel`) or removes (`rollback`) its checkpoints. Left out, a call that brings nothing
+   * joins that run, and others are refused.
+   */
+  whenBusy?: WhenBusy | undefined;
+  /**
+   * What a run does that is to begin while questions are open: it is refused, withdraws them, or waits until they are
+   * answered. Left out, it withdraws them.
+   */
+  openQuestions?: OpenQuestions | undefined;
   interruptBefore?: readonly string[] | undefined;
   interruptAfter?: readonly string[] | undefined;
   outputKeys?: string | readonly string[] | undefined;
@@ -83,11 +98,7 @@ export class Client {
 
   /** Starts a run, and returns it at once. */
   async start(graph: string, input: unknown, options: RunOptions = {}): Promise<Run> {
-    const { spec } = this.createCall(graph, input, options);
-    const { run, requestId } = buildStart(spec, input, filterOf([], { subgraphs: false, someKeys: false }));
-    return readRun(
-      await callRepeatedly(this.caller, GraphService.method.startRun, { run, requestId }, options),
-    );
+    return readRun(await beginRun(this.createCall(graph, input, options)));
   }
 
   /** Yields what happens in a run from its beginning, or after the cursor of an item; ends with the run. */
@@ -197,25 +208,32 @@ export class Client {
       threadId,
       version = "",
       beginAfter,
+      whenBusy,
+      openQuestions,
       interruptBefore,
       interruptAfter,
       outputKeys,
       ...config
     } = options;
-    const thread = threadId ?? config.configurable?.thread_id ?? createId();
-    const configurable = { ...config.configurable, thread_id: thread };
+    const id = threadId ?? config.configurable?.thread_id ?? createId();
+    const configurable = { ...config.configurable, thread_id: id };
+    const { caller } = this;
+    const thread = wireThread(id);
     return {
-      caller: this.caller,
+      caller,
       input,
+      named: version === "" ? undefined : new NamedVersion({ caller, graph, version, thread }),
       outputKeys,
       enclosingRunId: this.findEnclosingRun?.(),
       spec: {
         graph,
         version,
         shape: UNKNOWN_GRAPH,
-        thread: wireThread(thread),
+        thread,
         config: { ...config, configurable },
         beginAfter,
+        whenBusy: whenBusyPolicyOf(whenBusy),
+        openQuestions: openPolicyOf(openQuestions, version),
         interruptBefore,
         interruptAfter,
       },

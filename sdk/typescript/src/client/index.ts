@@ -34,6 +34,7 @@ export type {
 } from "./question_statistics.js";
 export type { Run, RunStatus } from "./run.js";
 export { invokeRun, type RunCall, type StreamCall, streamRun } from "./run_call.js";
+export type { OpenQuestions, WhenBusy } from "./run_policies.js";
 export type { CallSpec } from "./run_request.js";
 export { type ShownInterrupt, showInterrupt, showQuestions } from "./shown_interrupt.js";
 export type { PlaceConfig, SnapshotMetadata, StateSnapshot, TaskSnapshot } from "./snapshots.js";

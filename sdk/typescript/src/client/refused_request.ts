@@ -1,24 +1,30 @@
 import type { ResumeRequest, StreamRequest } from "../_gen/graphd/v1/graph_service_pb.js";
-import { OpenInterruptPolicy, type RunSpec } from "../_gen/graphd/v1/run_pb.js";
+import { ConcurrencyPolicy, OpenInterruptPolicy, type RunSpec } from "../_gen/graphd/v1/run_pb.js";
 import { EmptyInputError, type GraphdError, NothingToResumeError } from "../errors/index.js";
 import type { EventRequest } from "./event_stream.js";
+import type { NamedVersion } from "./named_version.js";
 
 /** What a call does about refusals of its request: some requests can be changed so that they are taken. */
 export class RefusedRequest {
   private first: GraphdError | undefined;
 
   /** A node that joined its own run would wait for itself. */
-  constructor(private readonly ownRunId?: string) {}
+  constructor(
+    private readonly ownRunId?: string,
+    private readonly named?: NamedVersion,
+  ) {}
 
   /** The request of another attempt. Throws the error when there is none. */
-  recover(request: EventRequest, error: GraphdError): EventRequest {
+  async recover(request: EventRequest, error: GraphdError): Promise<EventRequest> {
     if ("watch" in request) throw error;
     const isOwn = this.ownRunId !== undefined && error.metadata.activeRunId === this.ownRunId;
-    if ("start" in request && !isOwn && joinsActiveRun(request.start.run, error))
+    if ("start" in request && !isOwn && joinsActiveRun(request.start.run, error)) {
+      await this.named?.check(error);
       return joinRun(request.start, error);
+    }
     if (this.first !== undefined) throw this.first;
     if ("resume" in request) this.recoverResume(request.resume, error);
-    else this.recoverStart(request.start, error);
+    else await this.recoverStart(request.start, error);
     this.first = error;
     // Another request: the id of the refused one stands for that.
     const changed = "resume" in request ? request.resume : request.start;
@@ -42,8 +48,11 @@ export class RefusedRequest {
     } else throw error;
   }
 
-  private recoverStart({ run }: StreamRequest, error: GraphdError): void {
-    if (run !== undefined && lacksRight(error, "discard-questions")) {
+  private async recoverStart({ run }: StreamRequest, error: GraphdError): Promise<void> {
+    if (run !== undefined && this.named !== undefined && leavesQuestionsUndecided(run, error)) {
+      await this.named.check(error);
+      run.openInterrupts = OpenInterruptPolicy.DISCARD;
+    } else if (run !== undefined && lacksRight(error, "discard-questions")) {
       run.openInterrupts = OpenInterruptPolicy.REJECT;
     } else if (run?.start.case === undefined && "input" in error.violations) {
       const { serverReason: reason, code, violations } = error;
@@ -58,9 +67,17 @@ export class RefusedRequest {
  */
 function joinsActiveRun(run: RunSpec | undefined, error: GraphdError): run is RunSpec {
   if (run === undefined || error.serverReason !== "THREAD_BUSY" || !error.metadata.activeRunId) return false;
+  if (run.concurrency !== ConcurrencyPolicy.UNSPECIFIED) return false;
   const bringsNothing =
     run.start.case === undefined && run.update === undefined && run.gotoTargets.length === 0;
   return bringsNothing && run.interruptBefore.length === 0 && run.interruptAfter.length === 0;
+}
+
+/** Whether a run was refused because of open questions of which its call says nothing. */
+function leavesQuestionsUndecided(run: RunSpec, error: GraphdError): boolean {
+  return (
+    error.serverReason === "THREAD_INTERRUPTED" && run.openInterrupts === OpenInterruptPolicy.UNSPECIFIED
+  );
 }
 
 /** Follows the active run from now on. */

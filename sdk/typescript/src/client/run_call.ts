@@ -12,6 +12,7 @@ import { INTERRUPT } from "../constants.js";
 import { isGraphdError } from "../errors/index.js";
 import { type EventRequest, followEvents } from "./event_stream.js";
 import { createAbortError, errorOfRun, type FindThrown } from "./failures.js";
+import type { NamedVersion } from "./named_version.js";
 import { restoreOmittedValues } from "./omitted_values.js";
 import { RefusedRequest } from "./refused_request.js";
 import {
@@ -33,6 +34,8 @@ export type RunCall = {
   caller: Caller;
   spec: CallSpec;
   input: unknown;
+  /** The version that the caller names. */
+  named?: NamedVersion | undefined;
   outputKeys?: string | readonly string[] | undefined;
   /** Finds errors that nodes have thrown in this process. */
   findThrown?: FindThrown | undefined;
@@ -98,6 +101,7 @@ async function buildRequest(call: RunCall, filter: ReturnType<typeof filterOf>):
     call.onRun?.(start.run?.runId);
     return { start };
   }
+  await call.named?.check();
   const ids = looksLikeIdMap(input.resume)
     ? await findQuestions(caller, spec, Object.keys(input.resume))
     : [];
@@ -149,7 +153,7 @@ async function* translateRun(
   first: EventRequest,
   translator: Translator,
 ): AsyncGenerator<StreamItem, Run | undefined, undefined> {
-  const refused = new RefusedRequest(call.enclosingRunId);
+  const refused = new RefusedRequest(call.enclosingRunId, call.named);
   let request = first;
   let runId = "";
   for (;;) {
@@ -167,7 +171,7 @@ async function* translateRun(
     } catch (error) {
       if (call.spec.config.signal?.aborted) throw await cancelAborted(call, request, runId);
       if (!isGraphdError(error) || runId !== "") throw error;
-      request = refused.recover(request, error);
+      request = await refused.recover(request, error);
       if ("watch" in request) call.onJoin?.();
     }
   }
@@ -194,7 +198,7 @@ const UNDER_WAY = new Set([RunState.QUEUED, RunState.RUNNING, RunState.CANCELLIN
 async function awaitRun(call: RunCall, first: EventRequest): Promise<Run> {
   const { caller } = call;
   const signal = call.spec.config.signal;
-  const refused = new RefusedRequest(call.enclosingRunId);
+  const refused = new RefusedRequest(call.enclosingRunId, call.named);
   let request = first;
   let runId = "";
   for (;;) {
@@ -210,9 +214,23 @@ async function awaitRun(call: RunCall, first: EventRequest): Promise<Run> {
     } catch (error) {
       if (signal?.aborted) throw await cancelAborted(call, request, runId);
       if (!isGraphdError(error) || runId !== "") throw error;
-      request = refused.recover(request, error);
+      request = await refused.recover(request, error);
       if ("watch" in request) call.onJoin?.();
     }
+  }
+}
+
+/** Begins a run, and returns it at once. */
+export async function beginRun(call: RunCall): Promise<Run> {
+  const { caller, spec, input, named } = call;
+  const { signal } = spec.config;
+  const start = buildStart(spec, input, filterOf([], { subgraphs: false, someKeys: false }));
+  try {
+    return await startRun(caller, { start }, { signal });
+  } catch (error) {
+    if (named === undefined || !isGraphdError(error, "THREAD_INTERRUPTED")) throw error;
+    const request = await new RefusedRequest(undefined, named).recover({ start }, error);
+    return await startRun(caller, request, { signal });
   }
 }
 

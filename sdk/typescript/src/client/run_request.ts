@@ -10,6 +10,7 @@ import {
   StreamRequestSchema,
 } from "../_gen/graphd/v1/graph_service_pb.js";
 import {
+  ConcurrencyPolicy,
   type InterruptResponseSchema,
   OpenInterruptPolicy,
   type RunSpecSchema,
@@ -40,6 +41,9 @@ export type CallSpec = {
   beginAfter?: number | undefined;
   interruptBefore?: readonly string[] | undefined;
   interruptAfter?: readonly string[] | undefined;
+  /** What a run does that begins while another one is active, or while questions are open: it withdraws these. */
+  whenBusy?: ConcurrencyPolicy | undefined;
+  openQuestions?: OpenInterruptPolicy | undefined;
 };
 
 type Command = {
@@ -71,7 +75,8 @@ export function buildStart(
     graph: call.graph,
     graphVersion: call.version,
     metadata: callLabels(call.config),
-    openInterrupts: OpenInterruptPolicy.DISCARD,
+    concurrency: call.whenBusy ?? ConcurrencyPolicy.UNSPECIFIED,
+    openInterrupts: call.openQuestions ?? OpenInterruptPolicy.DISCARD,
     runId: runIdOf(call.config),
     start: startOf(call, input),
     ...(call.beginAfter === undefined ? {} : { beginAfter: readDelay(call.beginAfter) }),

@@ -97,6 +97,14 @@ export function knownReasons(): string[] {
 
 /** The error of a call that was refused with a reason, or with a code of gRPC alone. */
 export function createGraphdError(message: string, fields: GraphdErrorFields): GraphdError {
-  const kind = BY_REASON.get(fields.reason ?? "") ?? BY_CODE.get(fields.code ?? "") ?? GraphdError;
+  const known = BY_REASON.get(fields.reason ?? "") ?? BY_CODE.get(fields.code ?? "") ?? GraphdError;
+  const kind = isOfOtherGraph(fields) ? AlreadyExistsError : known;
   return new kind(message, fields);
+}
+
+/** Whether a call names a thread that belongs to another graph. The server has no reason of its own for it. */
+function isOfOtherGraph({ reason, metadata, violations }: GraphdErrorFields): boolean {
+  return (
+    reason === "INVALID_FIELD" && metadata?.graph !== undefined && violations?.["run.graph"] !== undefined
+  );
 }

@@ -58,7 +58,7 @@ export class NotFoundError extends GraphdError {
   }
 }
 
-/** There is a thread, run or graph of this name, with other content. */
+/** There is a thread, run or graph of this name, with other content; of a thread, `metadata.graph` is its graph. */
 export class AlreadyExistsError extends GraphdError {
   static override get unminifiable_name(): string {
     return "AlreadyExistsError";
@@ -69,6 +69,23 @@ export class AlreadyExistsError extends GraphdError {
 export class ConflictError extends GraphdError {
   static override get unminifiable_name(): string {
     return "ConflictError";
+  }
+}
+
+/** A call names another version of the graph than the one that its thread is on. Nothing was changed. */
+export class GraphVersionError extends GraphdError {
+  static override get unminifiable_name(): string {
+    return "GraphVersionError";
+  }
+
+  /** The version that the thread is on. */
+  get threadVersion(): string {
+    return this.metadata.threadVersion ?? "";
+  }
+
+  /** The version that the call names. */
+  get namedVersion(): string {
+    return this.metadata.version ?? "";
   }
 }
 
