@@ -300,7 +300,10 @@ class InterruptNotFoundError(UnknownInterruptError, NotFoundError):
 
 
 class AlreadyExistsError(GraphdError):
-    """There is a thread, run or graph of this name, with other content."""
+    """There is a thread, run or graph of this name, with other content.
+
+    Of a thread that belongs to another graph, ``metadata["graph"]`` is its graph.
+    """
 
 
 class ConflictError(GraphdError):

@@ -215,6 +215,8 @@ def to_graphd_error(error: grpc.RpcError) -> GraphdError:
         text += ". In Python: invoke(None, …) waits for that run; Client().runs.wait, .cancel, or .start with "
         text += "RunOptions(when_busy=…)"
     kind = CLASSES.get(reason) or _BY_CODE.get(code, GraphdError)
+    if reason == "INVALID_FIELD" and "run.graph" in violations and "graph" in metadata:
+        kind = AlreadyExistsError  # the thread is of another graph; the server has no reason of its own for it
     if code == "UNAVAILABLE" and not reason and (cause := _find_cause(text)) is not None:
         text += f"; {cause.remedy}"
         kind = TLSError if cause.is_certain else kind
