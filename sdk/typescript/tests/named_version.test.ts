@@ -134,7 +134,9 @@ describe("a thread that waits", () => {
     await expect(rejecting).rejects.toThrow(OpenQuestionsError);
     const later = await client.start("bill", { amount: 3 }, { threadId: "moved", openQuestions: "enqueue" });
     expect(later.state).toBe("queued");
-    expect(await client.invoke("bill", answer, { threadId: "moved" })).toMatchObject({ decision: "two: yes" });
+    expect(await client.invoke("bill", answer, { threadId: "moved" })).toMatchObject({
+      decision: "two: yes",
+    });
     expect(await client.wait("moved", later.runId)).toMatchObject({ state: "interrupted", version: "two" });
   });
 

@@ -50,14 +50,48 @@ test.each(["invoke", "stream"])("a run whose version no worker serves: %s", asyn
           for await (const _ of chunks);
         });
   const warning = await warned;
-  expect(warning).toMatch(
-    /^GraphdWarning: thread "unserved-.*", node "ask": no connected worker serves .*begin a new thread/,
+  const client = createClient(started.server.address);
+  const [old, own] = (await client.getGraph(name)).versions;
+  client.close();
+  expect(warning).toBe(
+    `GraphdWarning: thread "${name}", node "ask": no connected worker serves version ${old} of graph ${name}; those ` +
+      `that are connected serve ${own}; the task waits. A thread stays on the version of its graph that it began ` +
+      `with: start a worker that serves version ${old}, or move the thread to a version that is served, with ` +
+      `\`graphd run ${name}@${own} --thread ${name} --on-busy cancel\``,
   );
   const again = buildGraph(name);
   await waiting;
   expect((await changed.getState(config)).values).toEqual({ answer: "yes!" });
   await again.detach();
   await changed.detach();
+});
+
+test("conditions at the start and reducers that no worker serves are named as what they are", async () => {
+  const Log = Annotation.Root({
+    log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+  });
+  const { address } = started.server;
+  const end = () => ({});
+  const graphs = [
+    new StateGraph(State).addNode("end", end).addConditionalEdges(START, () => "end" as const),
+    new StateGraph(Log).addNode("end", end).addEdge(START, "end"),
+  ];
+  const client = createClient(address);
+  const texts = [];
+  for (const [index, builder] of graphs.entries()) {
+    const name = `nameless-${index}`;
+    const graph = (builder as StateGraph).compile({ server: address, name });
+    await graph.connect();
+    await graph.detach();
+    const warned = expectWarning("NO_WORKER_AVAILABLE");
+    client.invoke(name, { log: ["a"], answer: "" }, { threadId: name }).catch(() => {});
+    texts.push(await warned);
+    await client.cancel(name);
+  }
+  client.close();
+  expect(texts[0]).toContain('thread "nameless-0", a condition after START: no worker of graph nameless-0');
+  expect(texts[0]).toMatch(/ with `graphd run nameless-0@VERSION --thread nameless-0 --on-busy cancel`$/);
+  expect(texts[1]).toContain('thread "nameless-1", the reducer of a key: no worker of graph nameless-1');
 });
 
 test("a worker may start before its server", async () => {

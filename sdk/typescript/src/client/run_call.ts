@@ -179,7 +179,7 @@ async function* translateRun(
 
 /** The events of a run. Tasks that no worker can run are told of. */
 async function* followTold(call: RunCall, request: EventRequest): AsyncGenerator<Event, void, undefined> {
-  const unassigned = new UnassignedTasks(call.caller);
+  const unassigned = new UnassignedTasks(call.caller, call.spec.version);
   try {
     for await (const event of followEvents(call.caller, request, { signal: call.spec.config.signal })) {
       unassigned.observe(event);
