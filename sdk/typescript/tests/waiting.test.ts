@@ -114,6 +114,30 @@ test("a worker may start before its server", async () => {
   await server.close();
 });
 
+test("workers that wait for one server tell of it once, and when it is there", async () => {
+  const gone = await dev();
+  const { address } = gone;
+  await gone.close();
+  const told: string[] = [];
+  process.on("warning", ({ message, code }: Error & { code?: string }) => {
+    if (code === "UNAVAILABLE" || code === "CONNECTED") told.push(`${code}: ${message}`);
+  });
+  const graphs = [1, 2, 3, 4, 5].map((number) => buildGraph(`several-${number}`, { server: address }));
+  const served = graphs.map((graph) => graph.serve());
+  await new Promise((resolve) => setTimeout(resolve, 3_500));
+  expect(told).toHaveLength(1);
+  const server = await dev({ port: Number(address.split(":").at(-1)) });
+  for (const graph of graphs) await graph.connect();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(told).toEqual([
+    expect.stringMatching(/^UNAVAILABLE: no graphd answered at .* within 3 s/),
+    `CONNECTED: graphd answers at ${address}: the worker is connected`,
+  ]);
+  for (const graph of graphs) await graph.detach();
+  await Promise.all(served);
+  await server.close();
+}, 30_000);
+
 test("a worker that leaves before it had a server", async () => {
   const gone = await dev();
   await gone.close();

@@ -1,14 +1,12 @@
 /** The work of this process for a graph in a server. */
 import { setTimeout as after } from "node:timers";
-import { emitWarning } from "../calls/index.js";
 import { buildManifest, type Program } from "../declare/index.js";
 import { ServerUnavailableError } from "../errors/index.js";
 import { connect, type Security } from "../transport/index.js";
 import { Session } from "../worker/index.js";
+import { awaitServer } from "./awaited_server.js";
 
 const ATTACH_TIMEOUT = 30_000;
-/** Milliseconds in which most servers have started. */
-const PATIENCE = 3_000;
 /** Milliseconds after the last call in which a session without an own purpose stays. */
 const LINGER = 100;
 
@@ -41,16 +39,12 @@ export class Attachment {
    * Resolves when the server has taken the graph, however long that takes. A worker may start before its server: it is
    * told of after a while.
    */
-  async untilTaken(patience = PATIENCE): Promise<void> {
-    const timer = after(() => {
-      emitWarning(`${this.describeSilence(patience).message} The worker goes on trying`, "UNAVAILABLE");
-    }, patience);
+  async untilTaken(): Promise<void> {
+    const describe = (patience: number) => this.describeSilence(patience).message;
     try {
-      await this.session.ready;
+      await awaitServer(this.address, this.session.ready, describe);
     } catch (error) {
       if (!this.session.closed.aborted) throw error; // closed before it was taken: there is nothing to tell
-    } finally {
-      clearTimeout(timer);
     }
   }
 
