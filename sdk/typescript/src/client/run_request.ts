@@ -41,7 +41,7 @@ export type CallSpec = {
   beginAfter?: number | undefined;
   interruptBefore?: readonly string[] | undefined;
   interruptAfter?: readonly string[] | undefined;
-  /** What a run does that begins while another one is active, or while questions are open: it withdraws these. */
+  /** What a run does that begins while another one is active, or while questions are open. Left out, it withdraws these. */
   whenBusy?: ConcurrencyPolicy | undefined;
   openQuestions?: OpenInterruptPolicy | undefined;
 };
