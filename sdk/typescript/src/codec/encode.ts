@@ -98,6 +98,11 @@ class Writer {
     if (value instanceof RegExp) throw withoutForm("a RegExp", "its source");
     if (value instanceof Error) throw withoutForm(`an ${value.name}`, "its message");
     if (value instanceof Promise) throw new UnstorableValueError("a Promise has no JSON form: await it");
+    if (isStream(value)) {
+      throw new UnstorableValueError(
+        "a stream has no JSON form: read it to its end, and write what it brought",
+      );
+    }
     if (value instanceof WeakMap || value instanceof WeakSet) throw withoutForm("a WeakMap", "plain objects");
     if (value instanceof Number || value instanceof String || value instanceof Boolean)
       return value.valueOf();
@@ -108,6 +113,14 @@ class Writer {
     if (this.containers) return convert();
     throw withoutForm(what, instead);
   }
+}
+
+/** What brings its parts one after another: a generator, an iterator, a stream of Node or of the web. */
+export function isStream(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { next, getReader } = value as { next?: unknown; getReader?: unknown };
+  if (Symbol.asyncIterator in value || typeof getReader === "function") return true;
+  return Symbol.iterator in value && typeof next === "function";
 }
 
 function withoutForm(what: string, instead: string): UnstorableValueError {
