@@ -31,6 +31,8 @@ const TYPESCRIPTS = [
   { version: "5.4.5", skipLibCheck: true },
   { version: "7.0.2", skipLibCheck: false },
 ];
+/** Programs that are compiled. */
+const TYPE_TESTS = ["inference.ts", "ported.ts", "ported_forms.ts"];
 const QUIET = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
 
 function run(command, args, options = {}) {
@@ -98,13 +100,13 @@ function checkTypes(tarball) {
   const compilers = TYPESCRIPTS.map(({ version }) => `typescript-${version}@npm:typescript@${version}`);
   writeFileSync(join(project, "package.json"), '{ "name": "types", "private": true, "type": "module" }\n');
   run("npm", ["install", ...QUIET, tarball, ...peers, ...compilers], { cwd: project });
-  const source = readFileSync(join(root, "tests", "types", "inference.ts"), "utf8");
-  writeFileSync(
-    join(project, "inference.ts"),
-    source.replaceAll(/"\.\.\/\.\.\/src\/(?:(\w+)\/)?index\.js"/g, (_, entry) =>
+  for (const file of TYPE_TESTS) {
+    const source = readFileSync(join(root, "tests", "types", file), "utf8");
+    const own = source.replaceAll(/"\.\.\/\.\.\/src\/(?:(\w+)\/)?index\.js"/g, (_, entry) =>
       entry === undefined ? '"graphd"' : `"graphd/${entry}"`,
-    ),
-  );
+    );
+    writeFileSync(join(project, file), own);
+  }
   const compilerOptions = {
     strict: true,
     noEmit: true,
@@ -112,7 +114,7 @@ function checkTypes(tarball) {
     module: "NodeNext",
     types: ["node"],
   };
-  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["inference.ts"] }));
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: TYPE_TESTS }));
   for (const { version, skipLibCheck } of TYPESCRIPTS) {
     const compiler = join(project, "node_modules", `typescript-${version}`, "bin", "tsc");
     run(process.execPath, [compiler, "-p", project, "--skipLibCheck", String(skipLibCheck)], {

@@ -5,6 +5,9 @@ export type SingleReducer<Value, Update = Value> =
   | { reducer: Reducer<Value, Update>; default?: () => Value }
   | { value: Reducer<Value, Update>; default?: () => Value };
 
+/** Combines all values of a superstep. */
+export type DeltaReducer<Value, Update = any> = (current: Value, writes: Update[]) => Value;
+
 /** What the server is told of a key. */
 export type ChannelDeclaration = {
   /** A reducer of the server, or "remote" for one of the program. */
@@ -117,7 +120,7 @@ export class DeltaChannel<Value, Update = Value> extends BaseChannel<Value, Upda
   readonly lc_graph_name = "DeltaChannel";
 
   constructor(
-    readonly reducer: (current: Value, writes: Update[]) => Value,
+    readonly reducer: DeltaReducer<Value, Update>,
     private readonly options: { initialValueFactory?: () => Value; snapshotFrequency?: number } = {},
   ) {
     super();
@@ -141,6 +144,10 @@ export function markServerReducer<F extends (...args: any[]) => unknown>(reducer
 
 function serverReducerOf(reducer: unknown): string | undefined {
   return (reducer as { [SERVER_REDUCERS]?: string })[SERVER_REDUCERS];
+}
+
+export function isDeltaChannel(value: unknown): value is DeltaChannel<any, any> {
+  return (value as { lc_graph_name?: unknown } | null | undefined)?.lc_graph_name === "DeltaChannel";
 }
 
 export function isChannel(value: unknown): value is BaseChannel {

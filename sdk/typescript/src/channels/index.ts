@@ -1,1 +1,2 @@
+export type { Reducer as BinaryOperator } from "./channel.js";
 export * from "./channel.js";

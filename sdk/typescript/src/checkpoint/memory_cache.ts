@@ -15,7 +15,8 @@ export class InMemoryCache {
     this.kept.set(key, { result, end: Date.now() + ttl });
   }
 
-  clear(): void {
-    this.kept.clear();
+  /** Forgets the results whose keys begin so: all of them without a prefix. */
+  clear(prefix = ""): void {
+    for (const key of this.kept.keys()) if (key.startsWith(prefix)) this.kept.delete(key);
   }
 }

@@ -62,6 +62,10 @@ export class AttachedGraph implements CompiledGraph {
     return this.name;
   }
 
+  get description(): string | undefined {
+    return this.compileOptions.description;
+  }
+
   get checkpointer(): unknown {
     return this.compileOptions.checkpointer;
   }

@@ -15,11 +15,27 @@ import {
   updateThreadState,
   writeInput,
 } from "../client/index.js";
-import { EmptyInputError, GraphValueError } from "../errors/index.js";
+import { isStream } from "../codec/index.js";
+import { EmptyInputError, GraphValueError, InvalidUpdateError } from "../errors/index.js";
 import { loadMessageClasses } from "../messages/restored_message.js";
-import { enclosingRunId, type LocalRun, matchesFailure, registerCall, TEMPORARY } from "../runtime/index.js";
-import { type Command, isCommand, type RunnableConfig } from "../values/index.js";
-import { AttachedGraph } from "./attached_graph.js";
+import {
+  enclosingRunId,
+  type InferInterruptInputType,
+  type InferInterruptResumeType,
+  type InferWriterType,
+  type LocalRun,
+  matchesFailure,
+  registerCall,
+  TEMPORARY,
+} from "../runtime/index.js";
+import type { ExtractStateType, ExtractUpdateType, StateDefinition } from "../state/index.js";
+import {
+  type Command,
+  type Interrupt,
+  isCommand,
+  isInterrupted,
+  type RunnableConfig,
+} from "../values/index.js";
 import { checkRecursionLimit, type InvokeOptions, mergeConfigs, type StreamOptions } from "./call_config.js";
 import { checkContext, checkInput, checkStateUpdate } from "./checked_values.js";
 import { formatChunk, formatServerSentEvent } from "./chunk_format.js";
@@ -29,10 +45,14 @@ import { IterableReadableStream } from "./iterable_stream.js";
 import { callNested, enclosingTask } from "./nested_call.js";
 import { nodeNames } from "./options.js";
 import { ProgramShape } from "./program_shape.js";
+import { RunnableGraph } from "./runnable_graph.js";
 import { callerOf, deleteThread } from "./servers.js";
 import type { StateSnapshot, StreamMode, StreamOutputMap } from "./stream_types.js";
 
-type Input<I, U, N extends string> = I | Command<unknown, U, N> | null;
+type Input<I, U, N extends string, InterruptType> =
+  | ExtractUpdateType<I>
+  | Command<InferInterruptResumeType<InterruptType>, U, Exclude<N, "__start__">>
+  | null;
 
 /** A call that is ready to be made. */
 type PreparedCall = {
@@ -43,21 +63,27 @@ type PreparedCall = {
 };
 
 /**
- * A graph that can be run. `S` is its state, `U` what nodes write, `N` their names, `I` its input, `O` its output and
- * `C` its context.
+ * A graph that can be run. `S` is its state, `U` what nodes write and `N` their names. `I`, `O` and `C` declare its
+ * input, output and context; `Results` has what the nodes return.
  */
 export class CompiledStateGraph<
   S = any,
   U = any,
   N extends string = any,
-  I = any,
-  O = any,
+  I = StateDefinition,
+  O = StateDefinition,
   C = any,
-> extends AttachedGraph {
+  Results = unknown,
+  InterruptType = unknown,
+  WriterType = unknown,
+  _Transformers = [],
+> extends RunnableGraph<
+  Input<I, U, N, InterruptType>,
+  ExtractStateType<O>,
+  InvokeOptions<ExtractStateType<C>>
+> {
   declare readonly StateType: S;
-  declare readonly UpdateType: U;
-  declare readonly OutputType: O;
-  declare readonly NodeType: N;
+  declare readonly OutputType: ExtractStateType<O>;
 
   private readonly shape = new ProgramShape(this.program);
 
@@ -65,23 +91,26 @@ export class CompiledStateGraph<
    * Runs the graph to its end or to its questions; returns the state. Open questions are under `__interrupt__`;
    * `new Command({ resume })` as the input of the next call answers them.
    */
-  async invoke(input: Input<I, U, Exclude<N, "__start__">>, options?: InvokeOptions<C>): Promise<O> {
+  async invoke(
+    input: Input<I, U, N, InterruptType>,
+    options?: InvokeOptions<ExtractStateType<C>>,
+  ): Promise<ExtractStateType<O>> {
     const merged = mergeConfigs(this.config, options);
     const modes = merged.streamMode;
-    if (modes !== undefined && modes !== "values") return (await this.collectChunks(input, merged)) as O;
+    if (modes !== undefined && modes !== "values") return (await this.collectChunks(input, merged)) as never;
     const task = enclosingTask(options);
     if (task !== undefined) {
       const attachment = this.attach(task.host.address);
       const { shape, persistence } = this;
       const output = await callNested({ task, attachment, persistence, shape, input, options: merged });
       const values = output === undefined ? {} : shape.decodeState(output);
-      return selectKeys(values, merged.outputKeys ?? shape.shownKeys) as O;
+      return selectKeys(values, merged.outputKeys ?? shape.shownKeys) as never;
     }
     const call = await this.prepareCall(input, merged);
     try {
       const result = await invokeRun(call.run);
       if (!call.isStored) refuseToWait(result);
-      return result as O;
+      return result as never;
     } catch (error) {
       throw drainedError(merged.control, error);
     } finally {
@@ -101,9 +130,13 @@ export class CompiledStateGraph<
     Sub extends boolean = false,
     E extends "text/event-stream" | undefined = undefined,
   >(
-    input: Input<I, U, Exclude<N, "__start__">>,
-    options?: StreamOptions<M, Sub, E, C>,
-  ): Promise<IterableReadableStream<StreamOutputMap<M, Sub, O, U, N, E>>> {
+    input: Input<I, U, N, InterruptType>,
+    options?: StreamOptions<M, Sub, E, ExtractStateType<C>>,
+  ): Promise<
+    IterableReadableStream<
+      StreamOutputMap<M, Sub, U, ExtractStateType<O>, N, Results, InferWriterType<WriterType>, E>
+    >
+  > {
     const merged = mergeConfigs(this.config, options as RunnableConfig) as StreamOptions<any, any, any>;
     return IterableReadableStream.from(this.chunks(input, merged, options as RunnableConfig)) as never;
   }
@@ -299,6 +332,13 @@ export class CompiledStateGraph<
     }
   }
 
+  /** Whether a result of the graph says that people are asked. */
+  isInterrupted(
+    values: unknown,
+  ): values is { __interrupt__: Interrupt<InferInterruptInputType<InterruptType>>[] } {
+    return isInterrupted(values);
+  }
+
   /** The graph as a drawing: `drawMermaid()`. `xray` opens subgraphs. */
   getGraph(options: { xray?: boolean | number } = {}): DrawableGraph {
     return drawGraph(this.program, options.xray ?? false);
@@ -312,6 +352,10 @@ export class CompiledStateGraph<
 function checkGiven(input: unknown): void {
   if (input === undefined)
     throw new EmptyInputError("the input is undefined: want keys of the state, null to go on, or a Command");
+  if (isStream(input))
+    throw new InvalidUpdateError(
+      "the input is a stream: read it to its end, and give what it brought; transform() takes parts of an input",
+    );
 }
 
 /** A run whose thread is forgotten can't wait for people. */

@@ -1,7 +1,7 @@
 /** Runs that their program asks to stop between two supersteps. */
 import { CancelRunRequest_Action, GraphService } from "../_gen/graphd/v1/graph_service_pb.js";
 import type { Caller } from "../calls/index.js";
-import { BaseLangGraphError } from "../errors/index.js";
+import { BaseLangGraphError, hasErrorName } from "../errors/index.js";
 import type { RunControl } from "../runtime/index.js";
 
 /** The run has stopped because its program has asked for it. It goes on with `null` as the input. */
@@ -13,6 +13,10 @@ export class GraphDrained extends BaseLangGraphError {
   static override get unminifiable_name(): string {
     return "GraphDrained";
   }
+}
+
+export function isGraphDrained(value: unknown): value is GraphDrained {
+  return hasErrorName(value, "GraphDrained");
 }
 
 /** Stops a run when its control asks for it. The returned function ends that. */

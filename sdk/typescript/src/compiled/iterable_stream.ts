@@ -1,11 +1,11 @@
-import { ReadableStream, type ReadableStreamDefaultReader } from "node:stream/web";
+import type { ReadableStream as NodeStream } from "node:stream/web";
 
 /** Chunks that come as they happen: an async iterator, and a stream of the web. */
 export class IterableReadableStream<T> extends ReadableStream<T> implements AsyncIterableIterator<T> {
   private reader: ReadableStreamDefaultReader<T> | undefined;
 
   /** Begins at once; the rest comes as it is read. */
-  static override from<T>(source: AsyncGenerator<T>): IterableReadableStream<T> {
+  static from<T>(source: AsyncGenerator<T>): IterableReadableStream<T> {
     let next: Promise<IteratorResult<T>> | undefined = source.next();
     next.catch(() => {}); // it is thrown where it is read
     return new IterableReadableStream<T>(
@@ -41,7 +41,7 @@ export class IterableReadableStream<T> extends ReadableStream<T> implements Asyn
     throw error;
   }
 
-  override [Symbol.asyncIterator](): ReturnType<ReadableStream<T>["values"]> {
+  override [Symbol.asyncIterator](): ReturnType<NodeStream<T>["values"]> {
     return this as never;
   }
 }

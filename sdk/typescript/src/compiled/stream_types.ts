@@ -13,41 +13,51 @@ type TaskChunk = {
   error?: unknown;
 };
 
-/** The chunks of a mode. `O` is what the state shows, `U` what nodes write, `N` their names. */
-type ChunkOf<M, O, U, N extends string> = M extends "values"
-  ? O
+/** What nodes have written, by their names. */
+type Updates<U, N, Results> =
+  Results extends Record<string, unknown>
+    ? { [K in keyof Results]?: Results[K] }
+    : Record<N extends "__start__" ? never : N extends string ? N : string, U>;
+
+/** The chunks of a mode. */
+type ChunkOf<M, U, V, N, Results, Custom> = M extends "values"
+  ? V
   : M extends "updates"
-    ? Record<N extends "__start__" ? never : N, U>
+    ? Updates<U, N, Results>
     : M extends "messages"
       ? [message: any, metadata: Record<string, any>]
       : M extends "tasks"
         ? TaskChunk
         : M extends "checkpoints"
           ? StateSnapshot
-          : any;
+          : M extends "custom"
+            ? Custom
+            : any;
 
-type Many<M extends StreamMode, Sub, O, U, N extends string> = M extends StreamMode
+type Many<M extends StreamMode, Sub, U, V, N, Results, Custom> = M extends StreamMode
   ? Sub extends true
-    ? [string[], M, ChunkOf<M, O, U, N>]
-    : [M, ChunkOf<M, O, U, N>]
+    ? [string[], M, ChunkOf<M, U, V, N, Results, Custom>]
+    : [M, ChunkOf<M, U, V, N, Results, Custom>]
   : never;
+type Single<M, Sub, U, V, N, Results, Custom> = Sub extends true
+  ? [string[], ChunkOf<M, U, V, N, Results, Custom>]
+  : ChunkOf<M, U, V, N, Results, Custom>;
 
-/** The chunks of a stream, by its modes and by whether it shows subgraphs. */
+/**
+ * The chunks of a stream, by its modes and by whether it shows subgraphs. `U` is what nodes write, `V` what the state
+ * shows, `N` the names of the nodes, `Results` what they return, and `Custom` what they send.
+ */
 export type StreamOutputMap<
   M,
   Sub,
-  O,
   U,
-  N extends string = string,
+  V,
+  N = string,
+  Results = unknown,
+  Custom = any,
   E = undefined,
 > = E extends "text/event-stream"
   ? Uint8Array
   : M extends readonly StreamMode[]
-    ? Many<M[number], Sub, O, U, N>
-    : M extends StreamMode
-      ? Sub extends true
-        ? [string[], ChunkOf<M, O, U, N>]
-        : ChunkOf<M, O, U, N>
-      : Sub extends true
-        ? [string[], ChunkOf<"updates", O, U, N>]
-        : ChunkOf<"updates", O, U, N>;
+    ? Many<M[number], Sub, U, V, N, Results, Custom>
+    : Single<M extends StreamMode ? M : "updates", Sub, U, V, N, Results, Custom>;

@@ -25,6 +25,9 @@ export type NodeOptions = PolicyOptions & {
 
 export type Schemas = { state: DeclaredState; input: DeclaredState; output: DeclaredState; context: unknown };
 
+/** What tells options from the schema of a context. */
+const OPTIONS = ["input", "output", "context", "interrupt", "writer", "nodes"];
+
 type SchemaOptions = {
   stateSchema?: unknown;
   state?: unknown;
@@ -83,6 +86,7 @@ export class GraphBuilder {
       name,
       action: isGraph ? undefined : readAction(target, `node "${name}"`),
       subgraph: isGraph ? target : undefined,
+      called: options.subgraphs?.filter(isCompiledGraph) ?? [],
       state: options.input === undefined ? this.schemas.state : this.addState(readState(options.input)),
       policies: readPolicies(options),
       deferred: options.defer ?? false,
@@ -148,10 +152,7 @@ function unusedName(stem: string, taken: readonly string[]): string {
 
 function readSchemas(given: unknown, second: unknown): Schemas {
   const fields = (given ?? {}) as SchemaOptions;
-  const isOptions =
-    typeof second === "object" &&
-    second !== null &&
-    ("input" in second || "output" in second || "context" in second);
+  const isOptions = isPlain(second) && OPTIONS.some((name) => name in second);
   const options: SchemaOptions = isOptions ? (second as SchemaOptions) : {};
   const state = readStateOf(fields, given);
   const input = options.input ?? fields.input ?? fields.inputSchema;

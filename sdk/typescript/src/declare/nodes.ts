@@ -44,6 +44,8 @@ export type NodeDeclaration = {
   /** Its code; none of a node that is a graph. */
   readonly action: Action | undefined;
   readonly subgraph: CompiledGraph | undefined;
+  /** Graphs that its code calls, as far as it says. */
+  readonly called: readonly CompiledGraph[];
   /** The keys that it reads. */
   readonly state: DeclaredState;
   readonly policies: Policies;

@@ -123,6 +123,7 @@ function declareHandler(
     name,
     action: readAction(handler, `the error handler of "${handles}"`),
     subgraph: undefined,
+    called: [],
     state: builder.schemas.state,
     policies: { retry, timeout },
     deferred: false,

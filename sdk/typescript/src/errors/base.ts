@@ -10,6 +10,8 @@ export type ErrorCode =
 
 export type BaseErrorFields = { lc_error_code?: ErrorCode; cause?: unknown };
 
+export type BaseLangGraphErrorFields = BaseErrorFields;
+
 /** What all errors of this package are. */
 export class BaseLangGraphError extends Error {
   declare lc_error_code?: ErrorCode;

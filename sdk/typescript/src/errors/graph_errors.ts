@@ -1,5 +1,5 @@
 /** Errors under the names that LangGraph.js programs catch. */
-import { type BaseErrorFields, BaseLangGraphError } from "./base.js";
+import { type BaseErrorFields, BaseLangGraphError, hasErrorName } from "./base.js";
 import { GraphdError } from "./graphd_error.js";
 
 /** The run took more supersteps than its recursion limit allows. */
@@ -158,4 +158,12 @@ export class RemoteNodeError extends BaseLangGraphError {
   static override get unminifiable_name(): string {
     return "RemoteNodeError";
   }
+}
+
+export function isNodeError(value: unknown): value is NodeError {
+  return hasErrorName(value, "NodeError");
+}
+
+export function isNodeTimeoutError(value: unknown): value is NodeTimeoutError {
+  return hasErrorName(value, "NodeTimeoutError");
 }

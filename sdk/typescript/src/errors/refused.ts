@@ -1,4 +1,5 @@
 /** Calls that graphd refused, by what the caller has to do. */
+import { hasErrorName } from "./base.js";
 import { GraphdError, type GraphdErrorFields } from "./graphd_error.js";
 
 /** graphd found the graph invalid; `violations` lists every problem. */
@@ -177,6 +178,17 @@ export class AmbiguousResumeError extends UnknownInterruptError {
   static override get unminifiable_name(): string {
     return "AmbiguousResumeError";
   }
+}
+
+const UNKNOWN_INTERRUPT = [
+  "UnknownInterruptError",
+  "InterruptNotFoundError",
+  "NothingToResumeError",
+  "AmbiguousResumeError",
+];
+
+export function isUnknownInterruptError(value: unknown): value is UnknownInterruptError {
+  return hasErrorName(value, ...UNKNOWN_INTERRUPT);
 }
 
 /** An answer is not what the schema of its question wants. The question stays open. */

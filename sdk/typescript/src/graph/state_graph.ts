@@ -5,83 +5,41 @@ import {
   type NodeOptions as BuilderNodeOptions,
   GraphBuilder,
   type PolicyOptions,
-  type RunnableLike,
   refuseGraph,
+  validateGraph,
 } from "../declare/index.js";
+import type { ExtractStateType, ExtractUpdateType, StateInput, StateOf } from "../state/index.js";
 import type {
-  AnyLegacyChannels,
-  LegacyChannels,
-  LegacyState,
-  StateInput,
-  StateOf,
-  UpdateOf,
-} from "../state/index.js";
-import type {
-  CachePolicy,
-  Command,
-  LangGraphRunnableConfig,
-  RetryPolicy,
-  Send,
-  TimeoutPolicy,
-} from "../values/index.js";
-
-type MaybePromise<T> = T | Promise<T>;
-type NodeResult<U> =
-  | U
-  | Command<any, any, any>
-  | readonly (Command<any, any, any> | Send | U)[]
-  | undefined
-  | null
-  // biome-ignore lint/suspicious/noConfusingVoidType: a node may return nothing
-  | void;
-
-/** The code of a node. */
-export type NodeFunction<S, U, C> = (
-  state: S,
-  config: LangGraphRunnableConfig<C>,
-) => MaybePromise<NodeResult<U>>;
-/** What a node may be: a function, a runnable, or a compiled graph. */
-export type NodeAction<S, U, C> =
-  | NodeFunction<S, U, C>
-  | RunnableLike<any, any>
-  | CompiledStateGraph<any, any, any, any, any, any>;
-
-export type AddNodeOptions<NodeInput = unknown> = {
-  /** Nodes that its commands may lead to. */
-  ends?: readonly string[] | Readonly<Record<string, string>>;
-  retryPolicy?: RetryPolicy;
-  cachePolicy?: CachePolicy | boolean;
-  /** Waits until nothing else is left to do. */
-  defer?: boolean;
-  metadata?: Record<string, unknown>;
-  /** What the node reads, when that is not the state. */
-  input?: NodeInput;
-  subgraphs?: readonly unknown[];
-  /** Milliseconds that an attempt may take. */
-  timeout?: number | TimeoutPolicy;
-  /** Takes over when the node has failed for good. */
-  errorHandler?: (state: any, error: any, config?: any) => unknown;
-};
-
-type Route = string | Send<any, any>;
-type Router<S, C> =
-  | ((state: S, config: LangGraphRunnableConfig<C>) => MaybePromise<Route | readonly Route[]>)
-  | RunnableLike<any, any>;
-type PathMap<N extends string> = readonly (N | typeof END)[] | Readonly<Record<string, N | typeof END>>;
+  AddNodeOptions,
+  NodeAction,
+  NodeFunction,
+  NodeResult,
+  PathMap,
+  ResultsOf,
+  ResultsWith,
+  Router,
+} from "./node_types.js";
 
 type NodesOf<N extends string> = Exclude<N, typeof START>;
+type NodePair<K extends string, Action> = readonly [K, Action, AddNodeOptions?];
 
-/** A graph under construction. */
+/**
+ * A graph under construction. `SD` declares its state `S` and what nodes write, `U`. `N` are its nodes, and `Results`
+ * what they return. `I`, `O` and `C` declare its input, output and context.
+ */
 export class StateGraphBuilder<
   SD = unknown,
-  S = StateOf<SD>,
-  U = UpdateOf<SD>,
+  S = ExtractStateType<SD>,
+  U = ExtractUpdateType<SD, S>,
   N extends string = typeof START,
-  I = U,
-  O = S,
+  I = SD,
+  O = SD,
   C = any,
+  Results = unknown,
+  InterruptType = unknown,
+  WriterType = unknown,
 > {
-  declare readonly Definition: SD;
+  declare readonly Node: NodeFunction<S, NodeResult<U>, ExtractStateType<C>, InterruptType, WriterType>;
   /** What of it has no types. */
   readonly builder: GraphBuilder;
 
@@ -101,22 +59,50 @@ export class StateGraphBuilder<
     );
   }
 
-  addNode<K extends string, In extends StateInput>(
+  /** All edges, those that wait for several nodes among them. */
+  get allEdges(): Set<[string, string]> {
+    return this.edges;
+  }
+
+  addNode<K extends string, In extends StateInput, R extends NodeResult<U> = U>(
     name: K,
-    action: NodeAction<StateOf<In>, U, C>,
+    action: NodeAction<StateOf<In>, R, ExtractStateType<C>, InterruptType, WriterType>,
     options: AddNodeOptions<In> & { input: In },
-  ): StateGraphBuilder<SD, S, U, N | K, I, O, C>;
-  addNode<K extends string>(
+  ): StateGraphBuilder<SD, S, U, N | K, I, O, C, ResultsWith<Results, K, R, U>, InterruptType, WriterType>;
+  /** A node that gets a Send may read something else than the state. */
+  addNode<K extends string, Input = S, R extends NodeResult<U> = U>(
     name: K,
-    action: NodeAction<S, U, C>,
+    action: NodeAction<Input, R, ExtractStateType<C>, InterruptType, WriterType>,
     options?: AddNodeOptions,
-  ): StateGraphBuilder<SD, S, U, N | K, I, O, C>;
+  ): StateGraphBuilder<SD, S, U, N | K, I, O, C, ResultsWith<Results, K, R, U>, InterruptType, WriterType>;
+  addNode<K extends string, Input = S, R extends NodeResult<U> = U>(
+    nodes: readonly NodePair<K, NodeAction<Input, R, ExtractStateType<C>, InterruptType, WriterType>>[],
+  ): StateGraphBuilder<SD, S, U, N | K, I, O, C, ResultsWith<Results, K, R, U>, InterruptType, WriterType>;
   addNode<K extends string>(
-    nodes: Record<K, NodeAction<S, U, C>>,
-  ): StateGraphBuilder<SD, S, U, N | K, I, O, C>;
-  addNode<K extends string>(
-    nodes: readonly (readonly [K, NodeAction<S, U, C>, AddNodeOptions?])[],
-  ): StateGraphBuilder<SD, S, U, N | K, I, O, C>;
+    nodes: readonly NodePair<
+      K,
+      NodeAction<S, NodeResult<U>, ExtractStateType<C>, InterruptType, WriterType>
+    >[],
+  ): StateGraphBuilder<SD, S, U, N | K, I, O, C, ResultsWith<Results, K, U, U>, InterruptType, WriterType>;
+  addNode<
+    Nodes extends Record<
+      string,
+      NodeAction<S, NodeResult<U>, ExtractStateType<C>, InterruptType, WriterType>
+    >,
+  >(
+    nodes: Nodes,
+  ): StateGraphBuilder<
+    SD,
+    S,
+    U,
+    N | Extract<keyof Nodes, string>,
+    I,
+    O,
+    C,
+    Results & ResultsOf<Nodes, U>,
+    InterruptType,
+    WriterType
+  >;
   addNode(first: unknown, action?: unknown, options?: AddNodeOptions): any {
     for (const [name, target, own] of readNodes(first, action, options)) {
       this.builder.declareNode(name, target, own as BuilderNodeOptions);
@@ -125,9 +111,35 @@ export class StateGraphBuilder<
   }
 
   /** Adds nodes that run one after the other. */
+  addSequence<K extends string, Input = S, R extends NodeResult<U> = U>(
+    nodes: readonly NodePair<K, NodeAction<Input, R, ExtractStateType<C>, InterruptType, WriterType>>[],
+  ): StateGraphBuilder<SD, S, U, N | K, I, O, C, ResultsWith<Results, K, R, U>, InterruptType, WriterType>;
   addSequence<K extends string>(
-    nodes: readonly (readonly [K, NodeAction<S, U, C>, AddNodeOptions?])[] | Record<K, NodeAction<S, U, C>>,
-  ): StateGraphBuilder<SD, S, U, N | K, I, O, C> {
+    nodes: readonly NodePair<
+      K,
+      NodeAction<S, NodeResult<U>, ExtractStateType<C>, InterruptType, WriterType>
+    >[],
+  ): StateGraphBuilder<SD, S, U, N | K, I, O, C, ResultsWith<Results, K, U, U>, InterruptType, WriterType>;
+  addSequence<
+    Nodes extends Record<
+      string,
+      NodeAction<S, NodeResult<U>, ExtractStateType<C>, InterruptType, WriterType>
+    >,
+  >(
+    nodes: Nodes,
+  ): StateGraphBuilder<
+    SD,
+    S,
+    U,
+    N | Extract<keyof Nodes, string>,
+    I,
+    O,
+    C,
+    Results & ResultsOf<Nodes, U>,
+    InterruptType,
+    WriterType
+  >;
+  addSequence(nodes: unknown): any {
     const given = readNodes(nodes);
     if (given.length === 0) throw refuseGraph("a sequence needs at least one node");
     given.forEach(([name, target, own], at) => {
@@ -135,7 +147,7 @@ export class StateGraphBuilder<
       const before = given[at - 1];
       if (before) this.builder.declareEdge(before[0], name);
     });
-    return this as never;
+    return this;
   }
 
   /** Leads from a node to another; from a list of nodes, waits for all of them. */
@@ -148,10 +160,14 @@ export class StateGraphBuilder<
    * Lets a function decide where to go after a node: names of nodes, END, or Sends. A `pathMap` leads from what it
    * returns to nodes.
    */
-  addConditionalEdges(source: N | typeof START, path: Router<S, C>, pathMap?: PathMap<NodesOf<N>>): this;
+  addConditionalEdges(
+    source: N | typeof START,
+    path: Router<S, ExtractStateType<C>, InterruptType, WriterType>,
+    pathMap?: PathMap<NodesOf<N>>,
+  ): this;
   addConditionalEdges(branch: {
     source: N | typeof START;
-    path: Router<S, C>;
+    path: Router<S, ExtractStateType<C>, InterruptType, WriterType>;
     pathMap?: PathMap<NodesOf<N>>;
   }): this;
   addConditionalEdges(source: unknown, path?: unknown, pathMap?: PathMap<NodesOf<N>>): this {
@@ -183,9 +199,19 @@ export class StateGraphBuilder<
     return this;
   }
 
+  /** Throws for the first mistake in the graph, as `compile` does. */
+  validate(interrupts: readonly string[] = []): void {
+    validateGraph(this.builder, interrupts);
+  }
+
   /** The graph, ready to run. Throws for the first mistake in it. */
-  compile(options: CompileOptions = {}): CompiledStateGraph<S, U, N, I, O, C> {
-    return new CompiledStateGraph<S, U, N, I, O, C>(this.builder, options);
+  compile(
+    options: CompileOptions = {},
+  ): CompiledStateGraph<S, U, N, I, O, C, Results, InterruptType, WriterType> {
+    return new CompiledStateGraph<S, U, N, I, O, C, Results, InterruptType, WriterType>(
+      this.builder,
+      options,
+    );
   }
 }
 
@@ -199,72 +225,3 @@ function readNodes(first: unknown, action?: unknown, options?: AddNodeOptions): 
     "addNode takes a name and an action, an object of actions, or a list of [name, action] pairs",
   );
 }
-
-type Fields<SI, SO, SC> = { input?: SI; output?: SO; context?: SC };
-type InputOf<SI, Default> = [SI] extends [never] ? Default : UpdateOf<SI>;
-type OutputOf<SO, Default> = [SO] extends [never] ? Default : StateOf<SO>;
-type ContextOf<SC> = [SC] extends [never] ? any : StateOf<SC>;
-type Built<SD, SI, SO, SC> = StateGraphBuilder<
-  SD,
-  StateOf<SD>,
-  UpdateOf<SD>,
-  typeof START,
-  InputOf<SI, UpdateOf<SD>>,
-  OutputOf<SO, StateOf<SD>>,
-  ContextOf<SC>
->;
-
-/** How graphs are begun: by an annotation, a schema, or channels. */
-export interface StateGraphConstructor {
-  new <D extends AnyLegacyChannels>(fields: {
-    channels: D;
-  }): StateGraphBuilder<
-    LegacyState<D>,
-    LegacyState<D>,
-    Partial<LegacyState<D>>,
-    typeof START,
-    Partial<LegacyState<D>>,
-    LegacyState<D>,
-    any
-  >;
-  new <SD extends object>(fields: {
-    channels: LegacyChannels<SD>;
-  }): StateGraphBuilder<SD, SD, Partial<SD>, typeof START, Partial<SD>, SD, any>;
-  new <
-    SD extends StateInput,
-    SI extends StateInput = never,
-    SO extends StateInput = never,
-    SC extends StateInput = never,
-  >(
-    fields: ({ stateSchema: SD } | { state: SD }) & Fields<SI, SO, SC>,
-  ): Built<SD, SI, SO, SC>;
-  new <
-    SD extends StateInput,
-    SI extends StateInput = never,
-    SO extends StateInput = never,
-    SC extends StateInput = never,
-  >(
-    state: SD,
-    options: Fields<SI, SO, SC>,
-  ): Built<SD, SI, SO, SC>;
-  new <SD extends StateInput, SC extends StateInput = never>(
-    state: SD,
-    context?: SC,
-  ): Built<SD, never, never, SC>;
-  new <SD>(state: any, options?: any): StateGraphBuilder<SD>;
-}
-
-/** A graph under construction: `new StateGraph(Annotation.Root({ … }))`. */
-export const StateGraph: StateGraphConstructor = StateGraphBuilder as unknown as StateGraphConstructor;
-export type StateGraph<
-  SD = unknown,
-  S = StateOf<SD>,
-  U = UpdateOf<SD>,
-  N extends string = typeof START,
-  I = U,
-  O = S,
-  C = any,
-> = StateGraphBuilder<SD, S, U, N, I, O, C>;
-
-/** The code of a node of a graph that an annotation or a schema declares. */
-export type GraphNode<SD, C = any> = NodeFunction<StateOf<SD>, UpdateOf<SD>, C>;

@@ -2,6 +2,9 @@
 export {
   CompiledStateGraph,
   type InvokeOptions,
+  type PregelInputType,
+  type PregelOptions,
+  type PregelOutputType,
   type StateSnapshot,
   type StreamMode,
   type StreamOptions,

@@ -13,7 +13,7 @@ export function getWriter(config?: LangGraphRunnableConfig): ((chunk: unknown) =
 }
 
 /** Sends one event in the mode `custom`. */
-export function writer(chunk: unknown): void {
+export function writer<T = unknown>(chunk: T): void {
   requiredTask("writer()").config.writer?.(chunk);
 }
 

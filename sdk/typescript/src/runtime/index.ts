@@ -19,4 +19,9 @@ export {
   type TaskHost,
 } from "./task.js";
 export { baseTypesOfError, kindOfError, matchesFailure, stackOfError, textOfError } from "./thrown_error.js";
+export type {
+  InferInterruptInputType,
+  InferInterruptResumeType,
+  InferWriterType,
+} from "./typed_calls.js";
 export { readWireContext, type WireContext, writeWireContext } from "./wire_context.js";

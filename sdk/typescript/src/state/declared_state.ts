@@ -13,6 +13,7 @@ import { coerceMessages } from "../messages/coerced_message.js";
 import { mayHaveMessages, restoreMessages } from "../messages/restored_message.js";
 import { Command, isOverwrite, Send } from "../values/index.js";
 import { type AnnotationRoot, channelOf } from "./annotation.js";
+import { DeltaValue } from "./delta_value.js";
 import { KeySchemas, parseByZod } from "./key_schemas.js";
 import { readLegacyChannels } from "./legacy.js";
 import { createSchemaDecoder } from "./schema_values.js";
@@ -112,7 +113,7 @@ function readKeys(source: unknown): DeclaredKey[] {
   if (isAnnotationRoot(source)) return readDefinition(source.spec);
   if (StateSchema.isInstance(source)) {
     return Object.entries(source.fields).map(([name, field]) => {
-      if (isChannel(field)) return new DeclaredKey(name, field);
+      if (isChannel(field)) return new DeclaredKey(name, field, schemasOf(field));
       const { channel, schemas } = readField(field);
       return new DeclaredKey(name, channel, schemas);
     });
@@ -123,6 +124,10 @@ function readKeys(source: unknown): DeclaredKey[] {
   throw new TypeError(
     "StateGraph needs a state: Annotation.Root({ … }), a zod object, or { channels: { … } }",
   );
+}
+
+function schemasOf(channel: BaseChannel<any, any>): KeySchemas | undefined {
+  return channel instanceof DeltaValue ? channel.schemas : undefined;
 }
 
 function isAnnotationRoot(value: unknown): value is AnnotationRoot<any> {

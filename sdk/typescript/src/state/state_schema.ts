@@ -20,10 +20,17 @@ export class ReducedValue<Value = any, Update = Value> {
   readonly inputSchema: StandardSchema | undefined;
   readonly reducer: Reducer<any, any>;
 
-  constructor(valueSchema: StandardSchema<any, Value>, options: { reducer: Reducer<Value, Value> });
   constructor(
     valueSchema: StandardSchema<any, Value>,
-    options: { inputSchema: StandardSchema<any, Update>; reducer: Reducer<Value, Update> },
+    options: {
+      inputSchema: StandardSchema<any, Update>;
+      reducer: Reducer<Value, Update>;
+      jsonSchemaExtra?: Record<string, unknown>;
+    },
+  );
+  constructor(
+    valueSchema: StandardSchema<any, Value>,
+    options: { reducer: Reducer<Value, Value>; jsonSchemaExtra?: Record<string, unknown> },
   );
   constructor(
     readonly valueSchema: StandardSchema,

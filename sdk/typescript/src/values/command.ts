@@ -5,6 +5,8 @@ const PARENT = "__parent__";
 /** The graph around the one whose node returns a command. */
 export type ParentGraph = typeof PARENT;
 
+export type SendOptions = { timeout?: number };
+
 /** Runs a node with an input of its own, in place of the state. */
 export class Send<Node extends string = string, Args = any> {
   readonly lg_name = "Send";
@@ -12,7 +14,7 @@ export class Send<Node extends string = string, Args = any> {
   readonly args: Args;
   readonly timeout: number | undefined;
 
-  constructor(node: Node, args: Args, options: { timeout?: number } = {}) {
+  constructor(node: Node, args: Args, options: SendOptions = {}) {
     this.node = node;
     this.args = args;
     this.timeout = options.timeout;

@@ -42,3 +42,15 @@ export type Runtime<Context = any> = {
 };
 
 export type LangGraphRunnableConfig<Context = any> = RunnableConfig & Runtime<Context>;
+
+/** What a node of a graph gets: `interrupt` and `writer` are typed by the options of the graph. */
+export type NodeConfig<Context = any, InterruptType = unknown, WriterType = unknown> = Omit<
+  LangGraphRunnableConfig<Context>,
+  "interrupt" | "writer" | "signal"
+> & {
+  interrupt: unknown extends InterruptType
+    ? <I = unknown, R = any>(value: I, options?: InterruptOptions) => R
+    : InterruptType;
+  writer: unknown extends WriterType ? (chunk: unknown) => void : WriterType;
+  signal: AbortSignal;
+};

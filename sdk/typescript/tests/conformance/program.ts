@@ -121,7 +121,7 @@ export class World {
     SystemMessage,
     ToolMessage,
     ...ERRORS,
-    callSub: (name: string, value: unknown) => this.graphs.get(name)?.invoke(value),
+    callSub: (name: string, value: unknown) => this.graphs.get(name)?.invoke(value as never),
     ctl: { requestDrain: (reason: string) => this.control?.requestDrain(reason) },
     interrupt,
     isCommand,

@@ -12,9 +12,12 @@ import {
   isInterrupted,
   MemorySaver,
   MessagesAnnotation,
+  MessagesValue,
+  ReducedValue,
   Send,
   START,
   StateGraph,
+  StateSchema,
 } from "../../src/index.js";
 import { registry } from "../../src/zod/index.js";
 
@@ -70,8 +73,12 @@ export async function callGraph(): Promise<void> {
   }
 }
 
-// The chunks of a stream follow its modes.
+// The chunks of a stream follow its modes, and show what the nodes return.
 export async function streamGraph(): Promise<void> {
+  for await (const chunk of await graph.stream({ n: 1 })) {
+    is<Equal<typeof chunk.a, { n: number } | undefined>>();
+    is<Equal<typeof chunk.b, { log: string[] } | undefined>>();
+  }
   for await (const chunk of await graph.stream({ n: 1 }, { streamMode: "values" })) {
     is<Equal<typeof chunk.n, number>>();
   }
@@ -147,3 +154,30 @@ new StateGraph({ channels: { count: { value: (x, y) => x + y, default: () => 0 }
     return { count: 1 };
   },
 );
+
+// A node that gets a Send reads what that brings; nodes of a list may return different keys.
+const sent = new StateGraph(State)
+  .addNode("one", (state: { subject: string }) => ({ log: state.subject }))
+  .addNode([
+    ["two", (state) => ({ n: state.n })],
+    ["three", () => ({ log: "x" })],
+  ])
+  .addNode({ four: (state) => ({ n: state.n + 1 }), five: async () => ({ log: ["x"] }) });
+sent.addEdge("one", "two").addEdge("three", "four").addEdge("four", "five");
+// @ts-expect-error a wrong value of a known key
+sent.addNode("wrong", (state: { subject: string }) => ({ n: state.subject }));
+// @ts-expect-error a key that the state lacks, where the input is the state
+sent.addNode("wrong", (state) => ({ n: state.subject }));
+
+// What is written to a reduced value is what its input schema takes.
+const Reduced = new StateSchema({
+  list: new ReducedValue(
+    z.array(z.string()).default(() => []),
+    { inputSchema: z.string(), reducer: (current, next) => [...current, next] },
+  ),
+  messages: MessagesValue,
+});
+is<Equal<typeof Reduced.State, { list: string[]; messages: BaseMessage[] }>>();
+new StateGraph(Reduced).addNode("a", (state) => ({ list: state.list.join(), messages: "hi" }));
+// @ts-expect-error a list, where the input schema takes a text
+new StateGraph(Reduced).addNode("a", (state) => ({ list: state.list }));
