@@ -163,7 +163,7 @@ func findMethod(t *testing.T, method string) protoreflect.MethodDescriptor {
 // requestTexts has a request for each method, with GRAPH for a graph and its thread. A
 // call that is permitted changes nothing: it asks for what there is not.
 func requestTexts() map[string]string {
-	const graph, thread, interrupts, registry, worker = "GraphService/", "ThreadService/", "InterruptService/", "RegistryService/", "WorkerService/"
+	const graph, thread, interrupts, registry, assistants, worker = "GraphService/", "ThreadService/", "InterruptService/", "RegistryService/", "AssistantService/", "WorkerService/"
 	return map[string]string{
 		graph + "Stream":    `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
 		graph + "StartRun":  `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
@@ -214,6 +214,14 @@ func requestTexts() map[string]string {
 		registry + "DeleteGraph":        `graph: "GRAPH"`,
 		registry + "DeleteGraphVersion": `graph: "GRAPH" version: "none"`,
 		registry + "ListWorkers":        ``,
+
+		assistants + "CreateAssistant":          `assistant {graph: "GRAPH"}`,
+		assistants + "GetAssistant":             `assistant_id: "none"`,
+		assistants + "ListAssistants":           ``,
+		assistants + "UpdateAssistant":          `assistant {assistant_id: "none" name: "x"}`,
+		assistants + "ListAssistantVersions":    `assistant_id: "none"`,
+		assistants + "ActivateAssistantVersion": `assistant_id: "none" version: 1`,
+		assistants + "DeleteAssistant":          `assistant_id: "none"`,
 
 		worker + "Connect":      ``,
 		worker + "CompleteTask": `lease_token: "none" result {}`,

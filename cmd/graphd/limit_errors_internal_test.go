@@ -93,6 +93,14 @@ func limitCases() map[string]limitCase {
 			s.mustPutGraph(newGraphJSON("a", doublingUpdate))
 			return s.reasonOf(s.putGraph(newGraphJSON("b", doublingUpdate)))
 		}},
+		"assistants": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
+			s.mustPutGraph(newGraphJSON("g", doublingUpdate))
+			wanted := &graphdv1.CreateAssistantRequest{Assistant: &graphdv1.Assistant{Graph: "g"}}
+			_, err := s.client.CreateAssistant(s.t.Context(), wanted)
+			require.NoError(s.t, err)
+			_, err = s.client.CreateAssistant(s.t.Context(), wanted)
+			return s.reasonOf(err)
+		}},
 		"max-graph-versions": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
 			s.mustPutGraph(newGraphJSON("a", doublingUpdate))
 			return s.reasonOf(s.putGraph(strings.Replace(newGraphJSON("a", summingUpdate), "v1", "v2", 1)))
@@ -286,6 +294,7 @@ type limitedServer struct {
 		graphdv1.ThreadServiceClient
 		graphdv1.InterruptServiceClient
 		graphdv1.WorkerServiceClient
+		graphdv1.AssistantServiceClient
 	}
 }
 
@@ -314,6 +323,7 @@ func serveLimited(t *testing.T, args []string) *limitedServer {
 	s.client.ThreadServiceClient = graphdv1.NewThreadServiceClient(conn)
 	s.client.InterruptServiceClient = graphdv1.NewInterruptServiceClient(conn)
 	s.client.WorkerServiceClient = graphdv1.NewWorkerServiceClient(conn)
+	s.client.AssistantServiceClient = graphdv1.NewAssistantServiceClient(conn)
 	return s
 }
 

@@ -107,6 +107,7 @@ func (c *tenantClient) changeEverything() {
 	c.makeThreads()
 	c.answerQuestions(nextQuestion)
 	c.changeThreads()
+	c.keepAssistants()
 }
 
 // makeThreads has the server make threads, with ids of its own.
@@ -193,6 +194,34 @@ func (c *tenantClient) discussQuestion(id string, nextQuestion func() *graphdv1.
 	trail, err := c.ListTrail(ctx, &graphdv1.ListTrailRequest{ThreadId: "t-new", InterruptId: id})
 	require.NoError(t, err)
 	require.Len(t, trail.GetEntries(), 6)
+}
+
+// keepAssistants makes, changes, lists and deletes assistants. Both tenants have one with the id.
+func (c *tenantClient) keepAssistants() {
+	t, ctx := c.t, c.ctx
+	_, err := c.CreateAssistant(ctx, &graphdv1.CreateAssistantRequest{
+		AssistantId: "helper", Assistant: &graphdv1.Assistant{Graph: "flow", Name: "of " + c.name, Context: c.value("x")},
+	})
+	require.NoError(t, err)
+	changed, err := c.UpdateAssistant(ctx, &graphdv1.UpdateAssistantRequest{
+		Assistant: &graphdv1.Assistant{AssistantId: "helper", Graph: "asking", Metadata: map[string]string{"a": "b"}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, "asking", changed.GetGraph())
+	versions, err := c.ListAssistantVersions(ctx, &graphdv1.ListAssistantVersionsRequest{AssistantId: "helper"})
+	require.NoError(t, err)
+	require.Len(t, versions.GetVersions(), 2)
+	_, err = c.ActivateAssistantVersion(ctx, &graphdv1.ActivateAssistantVersionRequest{AssistantId: "helper", Version: 1})
+	require.NoError(t, err)
+	list, err := c.ListAssistants(ctx, &graphdv1.ListAssistantsRequest{Graph: "flow", View: graphdv1.AssistantView_ASSISTANT_VIEW_FULL})
+	require.NoError(t, err)
+	require.Len(t, list.GetAssistants(), 1)
+	require.Equal(t, "of "+c.name, list.GetAssistants()[0].GetName())
+	read, err := c.GetAssistant(ctx, &graphdv1.GetAssistantRequest{AssistantId: "helper"})
+	require.NoError(t, err)
+	require.Equal(t, c.value("x").GetJson(), read.GetContext().GetJson())
+	_, err = c.DeleteAssistant(ctx, &graphdv1.DeleteAssistantRequest{AssistantId: "helper"})
+	require.NoError(t, err)
 }
 
 // changeThreads changes, forks, copies and prunes threads.

@@ -113,6 +113,18 @@ func (c *tenantClient) listGraphRefusals() refusals {
 				return errors.Join(first, err)
 			},
 		},
+		"ASSISTANT_EXISTS": {
+			func() error {
+				wanted := &graphdv1.CreateAssistantRequest{AssistantId: "taken", Assistant: &graphdv1.Assistant{Graph: "flow"}}
+				return errors.Join(errOf(c.CreateAssistant(ctx, wanted)), errOf(c.CreateAssistant(ctx, wanted)))
+			},
+		},
+		"ASSISTANT_NOT_FOUND": {
+			func() error { return errOf(c.GetAssistant(ctx, &graphdv1.GetAssistantRequest{AssistantId: "none"})) },
+			func() error {
+				return errOf(c.GetAssistant(ctx, &graphdv1.GetAssistantRequest{AssistantId: "taken", Version: 9}))
+			},
+		},
 		"GRAPH_IN_USE": {
 			func() error { _, err := c.DeleteGraph(ctx, &graphdv1.DeleteGraphRequest{Graph: "flow"}); return err },
 			func() error { _, err := c.DeleteGraph(ctx, &graphdv1.DeleteGraphRequest{Graph: "asking"}); return err },

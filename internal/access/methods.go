@@ -6,6 +6,7 @@ const (
 	threadService    = "/graphd.v1.ThreadService/"
 	interruptService = "/graphd.v1.InterruptService/"
 	registryService  = "/graphd.v1.RegistryService/"
+	assistantService = "/graphd.v1.AssistantService/"
 	workerService    = "/graphd.v1.WorkerService/"
 	nodeService      = "/graphd.v1.NodeService/"
 	healthService    = "/grpc.health.v1.Health/"
@@ -50,15 +51,16 @@ type MethodRow struct {
 // serves.
 func Methods() []MethodRow {
 	var (
-		viewers    = []Role{Viewer, Starter, Operator, Admin}
-		inbox      = []Role{Viewer, Answerer, Starter, Operator, Admin}
-		answerers  = []Role{Answerer, Admin}
-		linkers    = []Role{Answerer, Linker, Admin}
-		starters   = []Role{Starter, Operator, Admin}
-		operators  = []Role{Operator, Admin}
-		readGraphs = []Role{Viewer, Starter, Author, Operator, Admin}
-		authors    = []Role{Author, Admin}
-		workers    = []Role{Worker, Admin}
+		viewers     = []Role{Viewer, Starter, Operator, Admin}
+		inbox       = []Role{Viewer, Answerer, Starter, Operator, Admin}
+		answerers   = []Role{Answerer, Admin}
+		linkers     = []Role{Answerer, Linker, Admin}
+		starters    = []Role{Starter, Operator, Admin}
+		operators   = []Role{Operator, Admin}
+		readGraphs  = []Role{Viewer, Starter, Author, Operator, Admin}
+		authors     = []Role{Author, Admin}
+		configurers = []Role{Author, Operator, Admin}
+		workers     = []Role{Worker, Admin}
 	)
 	return []MethodRow{
 		{graphService + "Stream", ScopeGraph, starters},
@@ -110,6 +112,14 @@ func Methods() []MethodRow {
 		{registryService + "DeleteGraph", ScopeGraph, authors},
 		{registryService + "DeleteGraphVersion", ScopeGraph, authors},
 		{registryService + "ListWorkers", ScopeTenant, readGraphs},
+
+		{assistantService + "CreateAssistant", ScopeGraph, configurers},
+		{assistantService + "GetAssistant", ScopeTenant, readGraphs},
+		{assistantService + "ListAssistants", ScopeTenant, readGraphs},
+		{assistantService + "UpdateAssistant", ScopeTenant, configurers},
+		{assistantService + "ListAssistantVersions", ScopeTenant, readGraphs},
+		{assistantService + "ActivateAssistantVersion", ScopeTenant, configurers},
+		{assistantService + "DeleteAssistant", ScopeTenant, configurers},
 
 		{workerService + "Connect", ScopeTenant, workers},
 		{workerService + "CompleteTask", ScopeLease, workers},

@@ -2,9 +2,7 @@ package agentserver
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -12,23 +10,44 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// assistant is the default assistant of a graph.
+// assistant is an assistant as clients have it.
 type assistant struct {
-	ID          string         `json:"assistant_id"`
-	Graph       string         `json:"graph_id"`
-	Name        string         `json:"name"`
-	Description *string        `json:"description"`
-	Config      map[string]any `json:"config"`
-	Context     map[string]any `json:"context"`
-	Metadata    metadata       `json:"metadata"`
-	Version     int            `json:"version"`
-	Created     string         `json:"created_at"`
-	Updated     string         `json:"updated_at"`
+	ID          string          `json:"assistant_id"`
+	Graph       string          `json:"graph_id"`
+	Name        string          `json:"name"`
+	Description *string         `json:"description"`
+	Config      json.RawMessage `json:"config"`
+	Context     json.RawMessage `json:"context"`
+	Metadata    metadata        `json:"metadata"`
+	Version     int             `json:"version"`
+	Created     string          `json:"created_at"`
+	Updated     string          `json:"updated_at"`
 }
 
-func newAssistant(g *graphdv1.Graph) assistant {
+// newAssistant returns an assistant that is kept.
+func newAssistant(kept *graphdv1.Assistant) assistant {
 	a := assistant{
-		ID: defaultAssistant(g.GetGraph()), Graph: g.GetGraph(), Name: g.GetGraph(), Config: map[string]any{}, Context: map[string]any{},
+		ID: kept.GetAssistantId(), Graph: kept.GetGraph(), Name: kept.GetName(), Config: objectText(kept.GetConfig()), Context: objectText(kept.GetContext()),
+		Metadata: readLabels(kept.GetMetadata()), Version: int(kept.GetVersion()), Created: formatTime(kept.GetCreateTime()), Updated: formatTime(kept.GetUpdateTime()),
+	}
+	if text := kept.GetDescription(); text != "" {
+		a.Description = &text
+	}
+	return a
+}
+
+// objectText returns the JSON of a payload, an empty object for none.
+func objectText(p *graphdv1.Payload) json.RawMessage {
+	if text := p.GetJson(); text != "" {
+		return json.RawMessage(text)
+	}
+	return json.RawMessage("{}")
+}
+
+// newDefaultAssistant returns the default assistant of a graph.
+func newDefaultAssistant(g *graphdv1.Graph) assistant {
+	a := assistant{
+		ID: defaultAssistant(g.GetGraph()), Graph: g.GetGraph(), Name: g.GetGraph(), Config: objectText(nil), Context: objectText(nil),
 		Metadata: readLabels(g.GetMetadata()), Version: 1, Created: formatTime(g.GetCreateTime()), Updated: formatTime(g.GetCreateTime()),
 	}
 	if text := g.GetDescription(); text != "" {
@@ -62,26 +81,6 @@ func (c *call) visitGraphs(visit func(*graphdv1.Graph) bool) error {
 	}
 }
 
-// findGraph returns the name of the graph of an assistant, which is named by its id or that of its
-// graph. A name is not looked up.
-func (c *call) findGraph(assistant string) (string, error) {
-	if !isID(assistant) {
-		return assistant, nil
-	}
-	id := strings.ToLower(assistant)
-	found := ""
-	err := c.visitGraphs(func(g *graphdv1.Graph) bool {
-		if defaultAssistant(g.GetGraph()) == id {
-			found = g.GetGraph()
-		}
-		return found == ""
-	})
-	if err == nil && found == "" {
-		err = newError(http.StatusNotFound, "ASSISTANT_NOT_FOUND", fmt.Sprintf("there is no assistant %s: POST /assistants/search lists them", id))
-	}
-	return found, err
-}
-
 // readGraph returns the graph of the assistant in the path.
 func (c *call) readGraph(view graphdv1.GraphView) (*graphdv1.Graph, error) {
 	name, err := c.findGraph(c.r.PathValue("assistant"))
@@ -91,59 +90,29 @@ func (c *call) readGraph(view graphdv1.GraphView) (*graphdv1.Graph, error) {
 	return c.registry.GetGraph(c.ctx, &graphdv1.GetGraphRequest{Graph: name, View: view})
 }
 
+// readDefaultAssistant returns the default assistant of a graph.
+func (c *call) readDefaultAssistant(graph string) (assistant, error) {
+	g, err := c.registry.GetGraph(c.ctx, &graphdv1.GetGraphRequest{Graph: graph, View: graphdv1.GraphView_GRAPH_VIEW_BASIC})
+	if err != nil {
+		return assistant{}, err
+	}
+	return newDefaultAssistant(g), nil
+}
+
 // getAssistant answers GET /assistants/{id}.
 func getAssistant(c *call) error {
-	g, err := c.readGraph(graphdv1.GraphView_GRAPH_VIEW_BASIC)
+	found, err := c.findAssistant(c.r.PathValue("assistant"))
 	if err != nil {
 		return err
 	}
-	return c.writeJSON(http.StatusOK, newAssistant(g))
-}
-
-// listAssistantVersions answers POST /assistants/{id}/versions: a default assistant has one.
-func listAssistantVersions(c *call) error {
-	g, err := c.readGraph(graphdv1.GraphView_GRAPH_VIEW_BASIC)
+	if found.kept != nil {
+		return c.writeJSON(http.StatusOK, newAssistant(found.kept))
+	}
+	shown, err := c.readDefaultAssistant(found.graph)
 	if err != nil {
 		return err
 	}
-	return c.writeJSON(http.StatusOK, []assistant{newAssistant(g)})
-}
-
-// assistantSearch asks for assistants.
-type assistantSearch struct {
-	Graph    string   `json:"graph_id"`
-	Name     string   `json:"name"`
-	Metadata metadata `json:"metadata"`
-	Limit    *int     `json:"limit"`
-	Offset   int      `json:"offset"`
-}
-
-// matches reports whether an assistant is one of those that are asked for.
-func (s *assistantSearch) matches(a *assistant) bool {
-	if s.Graph != "" && s.Graph != a.Graph || s.Name != "" && s.Name != a.Name {
-		return false
-	}
-	for key, want := range s.Metadata {
-		if !containsJSON(a.Metadata[key], want) {
-			return false
-		}
-	}
-	return true
-}
-
-// findAssistants returns all assistants that the body of the request asks for.
-func (s *assistantSearch) findAssistants(c *call) ([]assistant, error) {
-	if err := c.decodeBody(s); err != nil {
-		return nil, err
-	}
-	list := []assistant{}
-	err := c.visitGraphs(func(g *graphdv1.Graph) bool {
-		if a := newAssistant(g); s.matches(&a) {
-			list = append(list, a)
-		}
-		return true
-	})
-	return list, err
+	return c.writeJSON(http.StatusOK, shown)
 }
 
 // Bounds of pages of this API.
@@ -151,24 +120,6 @@ const (
 	standardPage = 10
 	largestPage  = 1000
 )
-
-// searchAssistants answers POST /assistants/search.
-func searchAssistants(c *call) error {
-	var search assistantSearch
-	list, err := search.findAssistants(c)
-	if err != nil {
-		return err
-	}
-	limit, err := pageSize(search.Limit)
-	if err != nil {
-		return err
-	}
-	if search.Offset < 0 {
-		return invalidField("offset", "is %d: want 0 or more", search.Offset)
-	}
-	from := min(search.Offset, len(list))
-	return c.writeJSON(http.StatusOK, list[from:min(from+limit, len(list))])
-}
 
 // pageSize returns the number of items of a page.
 func pageSize(given *int) (int, error) {
@@ -179,15 +130,6 @@ func pageSize(given *int) (int, error) {
 		return 0, invalidField("limit", "is %d: want a number from 1 to %d", *given, largestPage)
 	}
 	return *given, nil
-}
-
-// countAssistants answers POST /assistants/count.
-func countAssistants(c *call) error {
-	list, err := new(assistantSearch).findAssistants(c)
-	if err != nil {
-		return err
-	}
-	return c.writeJSON(http.StatusOK, len(list))
 }
 
 // schemas are the JSON Schemas of a graph.

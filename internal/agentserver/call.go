@@ -26,11 +26,12 @@ type call struct {
 	hasEffect bool     // the request has begun a run, and its answer says where that is
 	gathered  []func() // give back what the parts of the answer hold
 
-	ctx      context.Context //nolint:containedctx // that of this request
-	body     []byte
-	graphs   graphdv1.GraphServiceClient
-	threads  graphdv1.ThreadServiceClient
-	registry graphdv1.RegistryServiceClient
+	ctx        context.Context //nolint:containedctx // that of this request
+	body       []byte
+	graphs     graphdv1.GraphServiceClient
+	threads    graphdv1.ThreadServiceClient
+	registry   graphdv1.RegistryServiceClient
+	assistants graphdv1.AssistantServiceClient
 }
 
 // serve reads the request, connects it with the services, and handles it.
@@ -51,7 +52,7 @@ func (c *call) serve(handle handler) error {
 	defer c.releaseGathered()
 	c.ctx, c.body = ctx, body
 	c.graphs, c.threads = graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn)
-	c.registry = graphdv1.NewRegistryServiceClient(conn)
+	c.registry, c.assistants = graphdv1.NewRegistryServiceClient(conn), graphdv1.NewAssistantServiceClient(conn)
 	return handle(c)
 }
 

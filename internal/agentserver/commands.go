@@ -128,9 +128,9 @@ func (c *call) startByCommand(thread string, params json.RawMessage) (any, *comm
 	if err := r.validate(); err != nil {
 		return nil, nil, err
 	}
-	graph, err := c.findGraph(r.Assistant)
+	p, err := c.newPlan(r, thread)
 	if err != nil {
-		return nil, nil, refuseAssistant(err)
+		return nil, nil, err
 	}
 	of, err := c.findThread(thread)
 	if err != nil {
@@ -140,8 +140,7 @@ func (c *call) startByCommand(thread string, params json.RawMessage) (any, *comm
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &plan{request: r, thread: thread}
-	if err := p.planRun(c, graph); err != nil {
+	if err := p.planRun(c, p.assistant.graph); err != nil {
 		return nil, nil, refuseAssistant(err)
 	}
 	return c.beginByCommand(p, before.GetAppliedThrough())
@@ -237,7 +236,7 @@ func (c *call) respondByCommand(thread string, params json.RawMessage) (any, *co
 	if err := r.validate(); err != nil {
 		return nil, nil, err
 	}
-	p := &plan{request: r, thread: thread}
+	p := &plan{request: r, thread: thread, assistant: &chosenAssistant{graph: waiting.GetGraph()}}
 	if err := p.planResume(c, waiting); err != nil {
 		return nil, nil, err
 	}

@@ -14,6 +14,10 @@ const (
 	ownPrefix = "langgraph."
 )
 
+// assistantLabel is the label of a thread with the assistant whose run began last, of those that are
+// kept.
+const assistantLabel = ownPrefix + "assistant"
+
 // assignedKeys lists the keys of metadata that the server sets.
 func assignedKeys() []string { return []string{"graph_id", "assistant_id"} }
 

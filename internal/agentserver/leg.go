@@ -38,6 +38,7 @@ type leg struct {
 	Multitask string    `json:"multitask,omitempty"`
 	Metadata  metadata  `json:"metadata,omitempty"`
 	Temporary bool      `json:"temporary,omitempty"` // its thread is deleted when it ends
+	Assistant string    `json:"assistant,omitempty"` // "" = the default one of its graph
 }
 
 // newLeg returns the leg that a request begins.
@@ -106,7 +107,7 @@ func (l *leg) status(of *graphdv1.Run) string {
 
 func newRun(of *graphdv1.Run, l *leg) run {
 	shown := run{
-		ID: l.ID, Thread: of.GetThreadId(), Assistant: defaultAssistant(of.GetGraph()), Created: l.Begun.Format(time.RFC3339Nano),
+		ID: l.ID, Thread: of.GetThreadId(), Assistant: cmp.Or(l.Assistant, defaultAssistant(of.GetGraph())), Created: l.Begun.Format(time.RFC3339Nano),
 		Updated: formatTime(of.GetUpdateTime()), Status: l.status(of), Metadata: l.Metadata, Multitask: l.Multitask, Kwargs: map[string]any{},
 	}
 	if shown.Metadata == nil {

@@ -20,14 +20,18 @@ func listRoutes() []route {
 		{"GET /ok", showHealth},
 		{"GET /info", showInfo},
 
+		{"POST /assistants", createAssistant},
 		{"POST /assistants/search", searchAssistants},
 		{"POST /assistants/count", countAssistants},
 		{"GET /assistants/{assistant}", getAssistant},
+		{"PATCH /assistants/{assistant}", updateAssistant},
+		{"DELETE /assistants/{assistant}", deleteAssistant},
 		{"GET /assistants/{assistant}/graph", getAssistantGraph},
 		{"GET /assistants/{assistant}/schemas", getAssistantSchemas},
 		{"GET /assistants/{assistant}/subgraphs", getAssistantSubgraphs},
 		{"GET /assistants/{assistant}/subgraphs/{namespace}", getAssistantSubgraphs},
 		{"POST /assistants/{assistant}/versions", listAssistantVersions},
+		{"POST /assistants/{assistant}/latest", activateAssistantVersion},
 
 		{"POST /threads", createThread},
 		{"POST /threads/search", searchThreads},
@@ -73,16 +77,12 @@ func listRoutes() []route {
 func listAbsentRoutes() []route {
 	var list []route
 	for part, patterns := range map[string][]string{
-		"store":      {"/store/"},
-		"cron jobs":  {"/runs/crons", "/runs/crons/", "POST /threads/{thread}/runs/crons"},
-		"A2A":        {"/a2a/"},
-		"MCP":        {"/mcp", "/mcp/"},
-		"assistants": {"POST /assistants", "PATCH /assistants/{assistant}", "DELETE /assistants/{assistant}", "POST /assistants/{assistant}/latest"},
+		"store":     {"/store/"},
+		"cron jobs": {"/runs/crons", "/runs/crons/", "POST /threads/{thread}/runs/crons"},
+		"A2A":       {"/a2a/"},
+		"MCP":       {"/mcp", "/mcp/"},
 	} {
 		detail := fmt.Sprintf("graphd does not serve this part of the API (%s): docs/langgraph-api.md lists what it serves", part)
-		if part == "assistants" {
-			detail = "graphd keeps no assistants of its own: each graph has one default assistant, which can't be changed"
-		}
 		for _, pattern := range patterns {
 			list = append(list, route{pattern, func(*call) error { return newError(http.StatusNotFound, "FEATURE_DISABLED", detail) }})
 		}

@@ -1,6 +1,7 @@
 package agentserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -16,6 +18,7 @@ import (
 // plan is what graphd has to do for a run request: start a run, go on with one, or nothing.
 type plan struct {
 	request     *runRequest
+	assistant   *chosenAssistant
 	thread      string
 	leg         *leg
 	start       *graphdv1.RunSpec    // nil = no run is started
@@ -32,19 +35,31 @@ func (c *call) readPlan() (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph, err := c.findGraph(r.Assistant)
+	p, err := c.newPlan(r, c.r.PathValue("thread"))
 	if err != nil {
-		return nil, refuseAssistant(err)
+		return nil, err
 	}
-	p := &plan{request: r, thread: c.r.PathValue("thread")}
 	if p.thread == "" {
-		err = p.planStateless(c, graph)
+		err = p.planStateless(c, p.assistant.graph)
 		return p, err
 	}
 	if p.thread, err = c.pathID("thread"); err != nil {
 		return nil, err
 	}
-	return p, refuseAssistant(p.planRun(c, graph))
+	return p, refuseAssistant(p.planRun(c, p.assistant.graph))
+}
+
+// newPlan finds the assistant of a request, and completes the request by what it is configured with.
+func (c *call) newPlan(r *runRequest, thread string) (*plan, error) {
+	of, err := c.findAssistant(r.Assistant)
+	if err != nil {
+		return nil, refuseAssistant(err)
+	}
+	p := &plan{request: r, thread: thread, assistant: of}
+	if r.Command.isResume() && isAbsent(r.Context) && r.Config == nil {
+		return p, nil // the run goes on as it was configured
+	}
+	return p, r.applyAssistant(of)
 }
 
 // refuseAssistant makes an unknown graph a wrong field of the request.
@@ -101,7 +116,7 @@ func (p *plan) planStart(graph string) error {
 	r := p.request
 	id := uuid.NewString()
 	p.leg = newLeg(id, 0, r)
-	p.leg.Temporary = p.isTemporary
+	p.leg.Temporary, p.leg.Assistant = p.isTemporary, p.assistant.id()
 	labels, err := r.allMetadata().toLabels()
 	if err != nil {
 		return err
@@ -242,7 +257,8 @@ func (p *plan) planResume(c *call, waiting *graphdv1.Thread) error {
 		return err
 	}
 	legs := readLegs(old)
-	p.leg.Number = legs[len(legs)-1].Number + 1
+	before := legs[len(legs)-1]
+	p.leg.Number, p.leg.Assistant = before.Number+1, cmp.Or(p.assistant.id(), before.Assistant)
 	p.leg.After, p.leg.Log = old.GetAppliedThrough().GetSequence(), old.GetAppliedThrough().GetLogId()
 	if given := r.allMetadata(); len(given) > 0 {
 		p.leg.Metadata = given
@@ -313,9 +329,24 @@ func (p *plan) beginRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
 		if err != nil && !p.hasNothingLeft(err) {
 			p.dropThread(c)
 		}
+		if err == nil {
+			p.labelThread(c)
+		}
 		return begun, refuseAssistant(err)
 	}
 	return c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+}
+
+// labelThread notes the assistant whose run has begun in the labels of the thread, by which the thread
+// is found.
+func (p *plan) labelThread(c *call) {
+	if p.assistant.kept == nil || p.isTemporary {
+		return
+	}
+	_, _ = c.threads.UpdateThread(c.ctx, &graphdv1.UpdateThreadRequest{
+		Thread:     &graphdv1.Thread{ThreadId: p.thread, Metadata: map[string]string{assistantLabel: p.assistant.id()}},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"metadata." + assistantLabel}},
+	}) // the run goes on all the same, and the thread is found by its graph
 }
 
 // settleLeg finds the leg that a request has begun. An answer to a run that another answer has set

@@ -206,10 +206,7 @@ func (r *runRequest) runContext() *graphdv1.Payload {
 	if r.Config == nil {
 		return nil
 	}
-	given := maps.Clone(r.Config.Configurable)
-	maps.DeleteFunc(given, func(key string, _ json.RawMessage) bool {
-		return slices.Contains(internalKeys(), key) || strings.HasPrefix(key, "__") || strings.HasPrefix(key, "langgraph_")
-	})
+	given := withoutInternalKeys(r.Config.Configurable)
 	if len(given) == 0 {
 		return nil
 	}
@@ -218,6 +215,15 @@ func (r *runRequest) runContext() *graphdv1.Payload {
 		return nil
 	}
 	return newPayload(text)
+}
+
+// withoutInternalKeys returns what nodes may read of config.configurable.
+func withoutInternalKeys(configurable map[string]json.RawMessage) map[string]json.RawMessage {
+	given := maps.Clone(configurable)
+	maps.DeleteFunc(given, func(key string, _ json.RawMessage) bool {
+		return slices.Contains(internalKeys(), key) || strings.HasPrefix(key, "__") || strings.HasPrefix(key, "langgraph_")
+	})
+	return given
 }
 
 // stepLimit returns how many supersteps the run may take, 0 = as many as the graph says.

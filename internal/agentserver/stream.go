@@ -43,6 +43,9 @@ func streamRun(c *call) error {
 		p.dropThread(c)
 		return refuseAssistant(err)
 	}
+	if p.start != nil {
+		p.labelThread(c)
+	}
 	of := first.GetOpened().GetRun()
 	l := p.settleLeg(of)
 	c.setLocation(p.thread, l.ID, "stream")

@@ -1,6 +1,7 @@
 package agentserver
 
 import (
+	"cmp"
 	"encoding/json"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -34,7 +35,7 @@ func newThread(t *graphdv1.Thread) thread {
 	}
 	if t.GetGraph() != "" {
 		shown.Metadata.setText("graph_id", t.GetGraph())
-		shown.Metadata.setText("assistant_id", defaultAssistant(t.GetGraph()))
+		shown.Metadata.setText("assistant_id", cmp.Or(t.GetMetadata()[assistantLabel], defaultAssistant(t.GetGraph())))
 	}
 	if t.GetCheckpoint() != nil {
 		shown.Values = payloadText(t.GetValues())

@@ -66,19 +66,16 @@ const (
 	mostSearched  = 100_000 // threads that one request looks at
 )
 
-// listedThread is what a thread in a list shows, if not all is asked for.
-type listedThread map[string]json.RawMessage
-
-// newListedThread returns the chosen fields of a thread.
-func newListedThread(t thread, chosen []string) (any, error) {
+// chooseFields returns the chosen fields of a thread or an assistant, all for none.
+func chooseFields(of any, chosen []string) (any, error) {
 	if len(chosen) == 0 {
-		return t, nil
+		return of, nil
 	}
-	text, err := encodeJSON(t)
+	text, err := encodeJSON(of)
 	if err != nil {
 		return nil, err
 	}
-	var all listedThread
+	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, err
 	}
@@ -107,12 +104,15 @@ func (s *threadSearch) buildFilter(c *call) (*threadFilter, error) {
 		}
 		parts = append(parts, fmt.Sprintf("state = %q", state))
 	}
-	graph, err := c.findSearchedGraph(s.Metadata)
+	of, err := c.findSearchedAssistant(s.Metadata)
 	if err != nil {
 		return nil, err
 	}
-	if graph != "" {
-		parts = append(parts, "graph = "+quoteFilter(graph))
+	if of.graph != "" {
+		parts = append(parts, "graph = "+quoteFilter(of.graph))
+	}
+	if of.kept != nil {
+		parts = append(parts, "metadata."+quoteKey(assistantLabel)+" = "+quoteFilter(of.id()))
 	}
 	f := &threadFilter{rest: metadata{}}
 	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
@@ -132,15 +132,16 @@ func (s *threadSearch) buildFilter(c *call) (*threadFilter, error) {
 	return f, s.checkOrder(f)
 }
 
-// findSearchedGraph returns the graph whose threads a search asks for, "" = all.
-func (c *call) findSearchedGraph(asked metadata) (string, error) {
+// findSearchedAssistant returns the assistant whose threads a search asks for. Without a graph all are
+// meant.
+func (c *call) findSearchedAssistant(asked metadata) (*chosenAssistant, error) {
 	graph, assistant := asked.readText("graph_id"), asked.readText("assistant_id")
 	if assistant == "" {
-		return graph, nil
+		return &chosenAssistant{graph: graph}, nil
 	}
-	of, err := c.findGraph(assistant)
-	if err == nil && graph != "" && graph != of {
-		err = invalidField("metadata", "has the graph_id %.100q and the assistant_id of the graph %.100q: want one of them", graph, of)
+	of, err := c.findAssistant(assistant)
+	if err == nil && graph != "" && graph != of.graph {
+		err = invalidField("metadata", "has the graph_id %.100q and the assistant_id of the graph %.100q: want one of them", graph, of.graph)
 	}
 	return of, err
 }
@@ -231,18 +232,24 @@ func searchThreads(c *call) error {
 	}
 	list := make([]any, 0, len(found))
 	for _, t := range found {
-		shown, err := newListedThread(newThread(t), search.Select)
+		shown, err := chooseFields(newThread(t), search.Select)
 		if err != nil {
 			return err
 		}
 		list = append(list, shown)
 	}
-	if len(list) == limit {
-		c.w.Header().Set("X-Pagination-Next", strconv.Itoa(search.Offset+limit))
-	} else if len(list) > 0 || search.Offset == 0 { // it is the last page
-		c.w.Header().Set("X-Pagination-Total", strconv.Itoa(search.Offset+len(list)))
-	}
+	setPaginationHeaders(c.w.Header(), search.Offset, limit, len(list))
 	return c.writeJSON(http.StatusOK, list)
+}
+
+// setPaginationHeaders says where the next page begins, or with the last page how many items there
+// are.
+func setPaginationHeaders(h http.Header, offset, limit, count int) {
+	if count == limit {
+		h.Set("X-Pagination-Next", strconv.Itoa(offset+limit))
+	} else if count > 0 || offset == 0 {
+		h.Set("X-Pagination-Total", strconv.Itoa(offset+count))
+	}
 }
 
 // findThreads returns a page of threads.

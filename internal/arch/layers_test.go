@@ -287,6 +287,10 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint"},
 	},
 	{
+		path: "internal/runtime/assistants", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint", "internal/graph", "internal/payload"},
+	},
+	{
 		path: "internal/runtime/placement", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph"},
 	},
@@ -343,7 +347,7 @@ var layers = []layer{
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
 			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/holdings", "internal/runtime/ownership",
-			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions",
+			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions", "internal/runtime/assistants",
 			"internal/runtime/views", "internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},

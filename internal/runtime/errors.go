@@ -33,10 +33,12 @@ const (
 	ReasonNodeNotFound       = "NODE_NOT_FOUND"
 	ReasonCheckpointNotFound = "CHECKPOINT_NOT_FOUND"
 	ReasonInterruptNotFound  = "INTERRUPT_NOT_FOUND"
+	ReasonAssistantNotFound  = "ASSISTANT_NOT_FOUND"
 
 	ReasonThreadExists      = "THREAD_EXISTS"
 	ReasonRunExists         = "RUN_EXISTS"
 	ReasonGraphExists       = "GRAPH_EXISTS"
+	ReasonAssistantExists   = "ASSISTANT_EXISTS"
 	ReasonRequestIDConflict = "REQUEST_ID_CONFLICT"
 
 	ReasonThreadInterrupted        = "THREAD_INTERRUPTED"
@@ -76,6 +78,7 @@ const (
 	ReasonTooManyRequests    = "TOO_MANY_REQUESTS"
 	ReasonTooManySubscribers = "TOO_MANY_SUBSCRIBERS"
 	ReasonTooManyGraphs      = "TOO_MANY_GRAPHS"
+	ReasonTooManyAssistants  = "TOO_MANY_ASSISTANTS"
 
 	ReasonStoreUnavailable  = "STORE_UNAVAILABLE"
 	ReasonOutcomeUnknown    = "OUTCOME_UNKNOWN"

@@ -60,6 +60,7 @@ type LimitOptions struct {
 	StepLimit        int
 	ParallelTasks    int
 	QueuedRuns       int
+	Assistants       int
 	StoreTimeout     time.Duration
 }
 
@@ -119,6 +120,7 @@ func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.StepLimit, "step-limit", 10_000, "how many supersteps a run may have when neither it nor its graph says")
 	f.IntVar(&o.ParallelTasks, "parallel-tasks", 64, "how many tasks of one superstep run at the same time")
 	f.IntVar(&o.QueuedRuns, "queued-runs", 64, "how many runs may wait behind one another in a thread; further ones get THREAD_QUEUE_FULL")
+	f.IntVar(&o.Assistants, "assistants", 10_000, "how many assistants a tenant may keep; further ones get TOO_MANY_ASSISTANTS")
 	f.DurationVar(&o.StoreTimeout, "store-timeout", 5*time.Second,
 		"how long a call waits for the store; then it gets STORE_UNAVAILABLE; with sqlite changes go by --change-wait, plus 30 s")
 	f.DurationVar(&o.EndpointIdle, "endpoint-idle", time.Minute, "how long a connection to an endpoint stays open without calls")
@@ -151,6 +153,7 @@ func (o *LimitOptions) validateOptions() error {
 		{"step-limit", o.StepLimit, 1 << 30},
 		{"parallel-tasks", o.ParallelTasks, 1 << 20},
 		{"queued-runs", o.QueuedRuns, 1 << 20},
+		{"assistants", o.Assistants, 1 << 20},
 		{"max-endpoints", o.MaxEndpoints, 1 << 20},
 		{"max-workers", o.MaxWorkers, 1 << 20},
 		{"max-worker-bytes", int(o.MaxWorkerBytes), 1 << 40},
@@ -211,7 +214,7 @@ func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.MaxLiveBytes = o.liveByteLimit(debug.SetMemoryLimit(-1))
 	r.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
 	r.RecentEventBytes, r.RecentViewBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxRecentThreads, o.MaxCopyBytes
-	r.StatisticsLimit = o.StatisticsGroups
+	r.StatisticsLimit, r.AssistantLimit = o.StatisticsGroups, o.Assistants
 	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 

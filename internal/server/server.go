@@ -309,7 +309,7 @@ func (s *Server) newTransportOptions(o Options, metrics *telemetry.Metrics) tran
 		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.Engine.FollowInterrupts(memory, q, after)
 		},
-		Registry: s.registry, Log: log, Now: s.Engine.Now, TLS: s.tls,
+		Registry: s.registry, Assistants: s.Engine.Assistants(), Log: log, Now: s.Engine.Now, TLS: s.tls,
 		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics, HandshakeMetrics: metrics,
 	}
 	o.setTransportLimits(&opts)

@@ -143,6 +143,25 @@ type Registry interface {
 	DeleteGraph(ctx context.Context, d runtime.DeleteGraphRequest) ([]string, error)
 }
 
+// AssistantReader reads assistants.
+type AssistantReader interface {
+	// GetAssistant returns a version of an assistant, 0 = the active one.
+	GetAssistant(ctx context.Context, owner, id string, version int) (runtime.Assistant, error)
+	// ListAssistants lists the active versions; more reports that others follow.
+	ListAssistants(ctx context.Context, q runtime.AssistantQuery) (list []runtime.Assistant, more bool, err error)
+	// ListVersions lists versions with numbers below before (0 = all), the newest first.
+	ListVersions(ctx context.Context, owner, id string, before, limit int) ([]runtime.Assistant, error)
+}
+
+// Assistants keeps assistants. admits refuses what the caller may not change, nil = nothing.
+type Assistants interface {
+	AssistantReader
+	CreateAssistant(ctx context.Context, req runtime.CreateAssistantRequest) (runtime.Assistant, error)
+	UpdateAssistant(ctx context.Context, req runtime.UpdateAssistantRequest) (runtime.Assistant, error)
+	ActivateVersion(ctx context.Context, owner, id string, version int, admits func(name string) error) (runtime.Assistant, error)
+	DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(name string) error) error
+}
+
 // Workers knows the connected workers.
 type Workers interface {
 	// Workers lists them by id.

@@ -38,7 +38,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// Options make a Server. Engine, Follow, FollowInterrupts and Registry must be set;
+// Options make a Server. Engine, Follow, FollowInterrupts, Registry and Assistants must be set;
 // other zero fields mean their defaults.
 type Options struct {
 	Engine Engine
@@ -48,6 +48,7 @@ type Options struct {
 	// selects, after one of the changes.
 	FollowInterrupts func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) InterruptFollower
 	Registry         Registry
+	Assistants       Assistants
 	Workers          Workers // nil = no workers can connect
 	// Hub hands tasks to workers; with it Workers need not be set. nil = no
 	// workers can connect.
@@ -200,8 +201,8 @@ type Server struct {
 // missing or can't be used.
 func NewServer(o Options) (*Server, error) {
 	o = o.withDefaults()
-	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil {
-		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
+	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil || o.Assistants == nil {
+		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts, Registry and Assistants must be set")
 	}
 	if o.Access != nil && (o.Authenticator == nil || len(o.TokenKey) == 0) {
 		return nil, fmt.Errorf("transport: Access needs an Authenticator, and a TokenKey that is secret")
@@ -310,6 +311,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
 		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry, o.Auditor != nil}, workers: o.Workers, info: o.Info,
 	})
+	graphdv1.RegisterAssistantServiceServer(at, &assistantService{service: common, assistants: o.Assistants})
 	if o.Hub != nil {
 		graphdv1.RegisterWorkerServiceServer(at, workers.New(workers.Options{
 			Hub: o.Hub, Graphs: graphChanges{o.Access, o.Registry, o.Auditor != nil}, Access: o.Access,

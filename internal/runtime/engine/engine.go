@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/admission"
+	"github.com/graphd-dev/graphd/internal/runtime/assistants"
 	"github.com/graphd-dev/graphd/internal/runtime/cancellation"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
@@ -46,6 +47,7 @@ type Options struct {
 	MaxLiveRuns      int           // live runs in this process; 10 000
 	MaxLiveBytes     int64         // bytes that they hold in states and writes; 256 MiB
 	QueueLimit       int           // runs that wait in a thread; 64
+	AssistantLimit   int           // assistants of a tenant; 10 000
 	RecentViewBytes  int           // bytes of threads at rest that are kept for calls that go on with them; 32 MiB, negative = 0
 	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
 	MaxCopyBytes     int           // bytes of a thread that is copied; 64 MiB
@@ -112,6 +114,7 @@ func (o Options) withDefaults() Options {
 	orInt(&o.MaxLiveRuns, 10_000)
 	o.MaxLiveBytes = cmp.Or(o.MaxLiveBytes, 256<<20)
 	orInt(&o.QueueLimit, 64)
+	orInt(&o.AssistantLimit, 10_000)
 	orInt(&o.RecentEventBytes, 64<<20)
 	orInt(&o.MaxCopyBytes, 64<<20)
 	o.RecentViewBytes = cmp.Or(o.RecentViewBytes, 32<<20)
@@ -145,6 +148,7 @@ type Engine struct {
 	snapshots    *snapshot.Reader
 	threads      *threads.Manager
 	questions    *questions.Editor
+	assistants   *assistants.Keeper
 	committer    *commit.Committer
 	loopEnv      *superstep.Env // parts of the server that all loops use
 	schemas      runtime.Schemas
@@ -208,6 +212,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	})
 	versions := placement.NewVersionChooser(graphs, e.peers, e.log)
 	e.questions = questions.NewEditor(questions.Options{Reader: e.reader, Change: e.changer.ChangeThread, WakeScheduler: e.wakeScheduler})
+	e.assistants = assistants.New(assistants.Options{
+		Store: client, Committer: e.committer, Graphs: e.reader, Requests: e.reader, Limit: opts.AssistantLimit,
+	})
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Versions: versions, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
@@ -348,6 +355,9 @@ func (e *Engine) RecheckTenants() { e.capacity.RecheckTenants() }
 func (e *Engine) ListTenantHoldings() []runtime.TenantHolding {
 	return append(e.capacity.ListTenants(), e.holdings.ListTenants()...)
 }
+
+// Assistants returns what keeps assistants.
+func (e *Engine) Assistants() *assistants.Keeper { return e.assistants }
 
 // Now returns the store's time, as far as it is known.
 func (e *Engine) Now() time.Time { return e.now() }

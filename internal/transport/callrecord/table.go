@@ -39,6 +39,7 @@ const (
 	threadService    = "/graphd.v1.ThreadService/"
 	interruptService = "/graphd.v1.InterruptService/"
 	registryService  = "/graphd.v1.RegistryService/"
+	assistantService = "/graphd.v1.AssistantService/"
 	workerService    = "/graphd.v1.WorkerService/"
 	nodeService      = "/graphd.v1.NodeService/"
 )
@@ -177,6 +178,24 @@ func otherMethods() []Row {
 			Shown: []string{"force"}, Answered: []string{"versions"},
 		},
 		{Method: registryService + "ListWorkers", Kind: Plain},
+
+		{
+			Method: assistantService + "CreateAssistant", Kind: Changes, Graph: "assistant.graph",
+			Shown:   []string{"request_id", "assistant_id", "assistant.name", "assistant.metadata"},
+			Digests: []string{"assistant.context", "assistant.config"}, Answered: []string{"assistant_id"},
+			Skipped: []string{"assistant.description"},
+		},
+		{Method: assistantService + "GetAssistant", Kind: Shows, Shown: []string{"assistant_id", "version"}},
+		{Method: assistantService + "ListAssistants", Kind: Shows, Shown: []string{"graph"}},
+		{
+			Method: assistantService + "UpdateAssistant", Kind: Changes, Graph: "assistant.graph",
+			Shown:   []string{"assistant.assistant_id", "assistant.name", "assistant.metadata", "assistant.etag", "update_mask.paths"},
+			Digests: []string{"assistant.context", "assistant.config"}, Answered: []string{"version"},
+			Skipped: []string{"assistant.description"},
+		},
+		{Method: assistantService + "ListAssistantVersions", Kind: Shows, Shown: []string{"assistant_id"}},
+		{Method: assistantService + "ActivateAssistantVersion", Kind: Changes, Shown: []string{"assistant_id", "version"}},
+		{Method: assistantService + "DeleteAssistant", Kind: Changes, Shown: []string{"assistant_id", "etag"}},
 
 		{
 			Method: workerService + "Connect", Kind: Changes, Worker: "hello.worker_id",

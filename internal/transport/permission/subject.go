@@ -77,6 +77,8 @@ func listSubjectFields() []subjectFields {
 		{method: graphdv1.RegistryService_GetGraph_FullMethodName, graph: "graph"},
 		{method: graphdv1.RegistryService_DeleteGraph_FullMethodName, graph: "graph"},
 		{method: graphdv1.RegistryService_DeleteGraphVersion_FullMethodName, graph: "graph"},
+
+		{method: graphdv1.AssistantService_CreateAssistant_FullMethodName, graph: "assistant.graph"},
 	}
 }
 

@@ -66,10 +66,12 @@ func Table() []Row {
 		{runtime.ReasonNodeNotFound, codes.NotFound, []string{"node", "graph"}},
 		{runtime.ReasonCheckpointNotFound, codes.NotFound, []string{"checkpointId"}},
 		{runtime.ReasonInterruptNotFound, codes.NotFound, []string{"interruptId", "openInterruptIds"}},
+		{runtime.ReasonAssistantNotFound, codes.NotFound, []string{"assistantId"}},
 
 		{runtime.ReasonThreadExists, codes.AlreadyExists, nil},
 		{runtime.ReasonRunExists, codes.AlreadyExists, nil},
 		{runtime.ReasonGraphExists, codes.AlreadyExists, []string{"graph", "version"}},
+		{runtime.ReasonAssistantExists, codes.AlreadyExists, []string{"assistantId"}},
 		{runtime.ReasonRequestIDConflict, codes.AlreadyExists, []string{"requestId"}},
 		{runtime.ReasonWorkerIDTaken, codes.AlreadyExists, []string{"workerId"}},
 
@@ -113,6 +115,7 @@ func Table() []Row {
 		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit", "most"}},
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit", "option"}},
 		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
+		{runtime.ReasonTooManyAssistants, codes.ResourceExhausted, []string{"limit", "most", "need"}},
 		{TooManyRequests, codes.ResourceExhausted, []string{"limit", "most"}},
 		{SlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},
 		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},

@@ -136,8 +136,6 @@ async def test_pages_of_other_sites_may_not_call(url: str, http: httpx.AsyncClie
         ("POST", f"/threads/{NOWHERE}/runs/crons"),
         ("POST", "/a2a/agent"),
         ("POST", "/mcp/"),
-        ("POST", "/assistants"),
-        ("PATCH", "/assistants/x"),
         ("GET", "/nothing"),
         ("PUT", "/threads"),
         ("POST", "/ok"),

@@ -1,0 +1,285 @@
+package agentserver
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// assistantWriting makes or changes an assistant.
+type assistantWriting struct {
+	ID          string          `json:"assistant_id"`
+	Graph       *string         `json:"graph_id"`
+	Name        *string         `json:"name"`
+	Description *string         `json:"description"`
+	Config      json.RawMessage `json:"config"`
+	Context     json.RawMessage `json:"context"`
+	Metadata    metadata        `json:"metadata"`
+	IfExists    string          `json:"if_exists"`
+}
+
+// unnamed is the name of an assistant that was made without one.
+const unnamed = "Untitled"
+
+// toAssistant returns what is to be written, and the paths of it.
+func (w *assistantWriting) toAssistant() (*graphdv1.Assistant, []string, error) {
+	labels, err := w.Metadata.toLabels()
+	if err != nil {
+		return nil, nil, err
+	}
+	a := &graphdv1.Assistant{Metadata: labels}
+	var paths []string
+	for _, text := range []struct {
+		path  string
+		given *string
+		to    *string
+	}{{"graph", w.Graph, &a.Graph}, {"name", w.Name, &a.Name}, {"description", w.Description, &a.Description}} {
+		if text.given != nil {
+			*text.to, paths = *text.given, append(paths, text.path)
+		}
+	}
+	for _, object := range []struct {
+		path  string
+		given json.RawMessage
+		to    **graphdv1.Payload
+	}{{"config", w.Config, &a.Config}, {"context", w.Context, &a.Context}} {
+		switch {
+		case isAbsent(object.given):
+		case !isObject(object.given):
+			return nil, nil, invalidField(object.path, "is no object")
+		default:
+			*object.to, paths = newPayload(object.given), append(paths, object.path)
+		}
+	}
+	if err := w.checkConfig(); err != nil {
+		return nil, nil, err
+	}
+	for key := range labels {
+		paths = append(paths, "metadata."+key)
+	}
+	return a, paths, nil
+}
+
+// checkConfig refuses a config that no run could use.
+func (w *assistantWriting) checkConfig() error {
+	if isAbsent(w.Config) {
+		return nil
+	}
+	if err := json.Unmarshal(w.Config, new(runConfig)); err != nil {
+		return invalidField("config", "can't be used by runs: %s", err)
+	}
+	return nil
+}
+
+// createAssistant answers POST /assistants.
+func createAssistant(c *call) error {
+	var given assistantWriting
+	if err := c.decodeBody(&given); err != nil {
+		return err
+	}
+	switch {
+	case given.Graph == nil || *given.Graph == "":
+		return invalidField("graph_id", "is missing: want the name of a graph")
+	case given.IfExists != "" && given.IfExists != "raise" && given.IfExists != "do_nothing":
+		return invalidField("if_exists", "is %.100q: want raise or do_nothing", given.IfExists)
+	}
+	id := ""
+	var err error
+	if given.ID != "" {
+		if id, err = parseID("assistant_id", given.ID); err != nil {
+			return err
+		}
+	}
+	wanted, _, err := given.toAssistant()
+	if err != nil {
+		return err
+	}
+	if given.Name == nil {
+		wanted.Name = unnamed
+	}
+	if id != "" && isNameBased(id) {
+		if taken, err := c.findDefaultAssistant(id); err != nil || taken != nil {
+			return c.answerTaken(taken, &given, err)
+		}
+	}
+	made, err := c.assistants.CreateAssistant(c.ctx, &graphdv1.CreateAssistantRequest{AssistantId: id, Assistant: wanted})
+	if reasonOf(err) == "ASSISTANT_EXISTS" && given.IfExists == "do_nothing" {
+		made, err = c.assistants.GetAssistant(c.ctx, &graphdv1.GetAssistantRequest{AssistantId: id})
+	}
+	if err != nil {
+		return refuseGraph(err)
+	}
+	return c.writeJSON(http.StatusOK, newAssistant(made))
+}
+
+// answerTaken answers the creation of an assistant with the id of a default one.
+func (c *call) answerTaken(taken *chosenAssistant, given *assistantWriting, err error) error {
+	if err != nil {
+		return err
+	}
+	if given.IfExists != "do_nothing" {
+		return newError(http.StatusConflict, "ASSISTANT_EXISTS", "it is the id of the default assistant of a graph").ofField("assistant_id")
+	}
+	shown, err := c.readDefaultAssistant(taken.graph)
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(http.StatusOK, shown)
+}
+
+// refuseGraph makes an unknown graph a wrong field of the request.
+func refuseGraph(err error) error {
+	if reasonOf(err) != "GRAPH_NOT_FOUND" {
+		return err
+	}
+	shown := *toAPIError(err)
+	shown.status = http.StatusUnprocessableEntity
+	return shown.ofField("graph_id")
+}
+
+// keptInPath returns the id of the assistant in the path, which must be one that is kept.
+func (c *call) keptInPath() (string, error) {
+	found, err := c.findAssistant(c.r.PathValue("assistant"))
+	if err != nil {
+		return "", err
+	}
+	if found.kept == nil {
+		return "", newError(http.StatusConflict, "DEFAULT_ASSISTANT", "the default assistant of a graph can't be changed: POST /assistants makes another one of the graph")
+	}
+	return found.id(), nil
+}
+
+// updateAssistant answers PATCH /assistants/{id}. Metadata is added to what there is.
+func updateAssistant(c *call) error {
+	var given assistantWriting
+	if err := c.decodeBody(&given); err != nil {
+		return err
+	}
+	id, err := c.keptInPath()
+	if err != nil {
+		return err
+	}
+	change, paths, err := given.toAssistant()
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		return invalidField("body", "changes nothing: want graph_id, name, description, config, context or metadata")
+	}
+	change.AssistantId = id
+	changed, err := c.assistants.UpdateAssistant(c.ctx, &graphdv1.UpdateAssistantRequest{Assistant: change, UpdateMask: &fieldmaskpb.FieldMask{Paths: paths}})
+	if err != nil {
+		return refuseGraph(err)
+	}
+	return c.writeJSON(http.StatusOK, newAssistant(changed))
+}
+
+// deleteAssistant answers DELETE /assistants/{id}.
+func deleteAssistant(c *call) error {
+	withThreads, err := c.queryFlag("delete_threads")
+	if err != nil {
+		return err
+	}
+	if withThreads {
+		return invalidField("delete_threads", "is not served: find the threads with POST /threads/search, and delete them first")
+	}
+	id, err := c.keptInPath()
+	if err != nil {
+		return err
+	}
+	if _, err := c.assistants.DeleteAssistant(c.ctx, &graphdv1.DeleteAssistantRequest{AssistantId: id}); err != nil {
+		return err
+	}
+	return c.writeNothing()
+}
+
+// chosenVersion names a version of an assistant.
+type chosenVersion struct {
+	Version int32 `json:"version"`
+}
+
+// activateAssistantVersion answers POST /assistants/{id}/latest.
+func activateAssistantVersion(c *call) error {
+	var given chosenVersion
+	if err := c.decodeBody(&given); err != nil {
+		return err
+	}
+	if given.Version < 1 {
+		return invalidField("version", "is %d: want the number of a version, from 1", given.Version)
+	}
+	id, err := c.keptInPath()
+	if err != nil {
+		return err
+	}
+	active, err := c.assistants.ActivateAssistantVersion(c.ctx, &graphdv1.ActivateAssistantVersionRequest{AssistantId: id, Version: given.Version})
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(http.StatusOK, newAssistant(active))
+}
+
+// versionSearch asks for versions of an assistant.
+type versionSearch struct {
+	Metadata metadata `json:"metadata"`
+	Limit    *int     `json:"limit"`
+	Offset   int      `json:"offset"`
+}
+
+// listAssistantVersions answers POST /assistants/{id}/versions. A default assistant has one version.
+func listAssistantVersions(c *call) error {
+	var search versionSearch
+	if err := c.decodeBody(&search); err != nil {
+		return err
+	}
+	limit, err := pageSize(search.Limit)
+	if err == nil && search.Offset < 0 {
+		err = invalidField("offset", "is %d: want 0 or more", search.Offset)
+	}
+	if err != nil {
+		return err
+	}
+	versions, err := c.readVersions()
+	if err != nil {
+		return err
+	}
+	wanted := assistantSearch{Metadata: search.Metadata}
+	list := []assistant{}
+	for i := range versions {
+		if wanted.matches(&versions[i]) {
+			list = append(list, versions[i])
+		}
+	}
+	from := min(search.Offset, len(list))
+	return c.writeJSON(http.StatusOK, list[from:min(from+limit, len(list))])
+}
+
+// readVersions returns the versions of the assistant in the path, the newest first.
+func (c *call) readVersions() (list []assistant, err error) {
+	found, err := c.findAssistant(c.r.PathValue("assistant"))
+	if err != nil {
+		return nil, err
+	}
+	if found.kept == nil {
+		only, err := c.readDefaultAssistant(found.graph)
+		return []assistant{only}, err
+	}
+	for token := ""; ; {
+		page, err := c.assistants.ListAssistantVersions(c.ctx, &graphdv1.ListAssistantVersionsRequest{AssistantId: found.id(), PageToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, version := range page.GetVersions() {
+			a := newAssistant(version)
+			if err := c.holdGathered(len(a.Config) + len(a.Context)); err != nil {
+				return nil, err
+			}
+			list = append(list, a)
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			return list, nil
+		}
+	}
+}

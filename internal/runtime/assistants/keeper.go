@@ -1,0 +1,388 @@
+// Package assistants keeps assistants: graphs with a configuration, and their versions.
+//
+// An assistant is a thread that no client can name. Its checkpoints are the versions, its head
+// names the active one and has the labels, so that the indexes of threads find assistants.
+package assistants
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/tenant"
+)
+
+// MaxVersions is how many versions an assistant keeps.
+const MaxVersions = 100
+
+// Graphs finds graphs.
+type Graphs interface {
+	// FindGraph returns a version of a graph, the newest without one. Errors: GRAPH_NOT_FOUND.
+	FindGraph(name, version string) (*graph.Graph, error)
+}
+
+// Requests finds the requests that a thread remembers.
+type Requests interface {
+	// FindRequest returns nil when the thread has no such request. Errors: REQUEST_ID_CONFLICT.
+	FindRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error)
+}
+
+// Options are the collaborators and limits of a Keeper.
+type Options struct {
+	Store     *commit.StoreClient
+	Committer *commit.Committer
+	Graphs    Graphs
+	Requests  Requests
+	Limit     int // assistants of a tenant
+}
+
+// Keeper keeps assistants.
+type Keeper struct{ opts Options }
+
+// New makes a Keeper.
+func New(opts Options) *Keeper { return &Keeper{opts: opts} }
+
+// holder is the tenant of the threads of the assistants of a tenant. No tenant may have such a name.
+func holder(owner string) string { return "~assistants:" + owner }
+
+func threadName(owner, id string) string { return holder(owner) + string(tenant.Separator) + id }
+
+// CreateAssistant makes an assistant. The errors are *Error: ASSISTANT_EXISTS, GRAPH_NOT_FOUND,
+// TOO_MANY_ASSISTANTS, REQUEST_ID_CONFLICT, and those of the store.
+func (k *Keeper) CreateAssistant(ctx context.Context, req runtime.CreateAssistantRequest) (runtime.Assistant, error) {
+	a := req.Assistant
+	if a.ID == "" {
+		a.ID = newID(a.Tenant, req.RequestID)
+	}
+	if err := k.opts.Store.SyncClock(ctx); err != nil {
+		return a, runtime.TranslateStoreError(err)
+	}
+	thread := threadName(a.Tenant, a.ID)
+	if found, err := k.findCreated(ctx, thread, &req); err != nil || found != nil {
+		return derefAssistant(found), err
+	}
+	if _, err := k.opts.Graphs.FindGraph(a.Graph, ""); err != nil {
+		return a, err
+	}
+	if err := k.checkCount(ctx, a.Tenant); err != nil {
+		return a, err
+	}
+	head := checkpoint.Head{
+		Thread: thread, LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: keepAll,
+	}
+	made, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		t.RecordRequest(req.RequestID, req.Digest, "")
+		return putVersion(t, &a)
+	})
+	if errors.Is(err, checkpoint.ErrConflict) { // another call has made it meanwhile
+		found, err := k.findCreated(ctx, thread, &req)
+		return derefAssistant(found), err
+	}
+	a.Revision = made.Revision
+	return a, err
+}
+
+// keepAll keeps the server from pruning the versions as a history.
+const keepAll = -1
+
+// newID returns the id of a new assistant. The same request makes the same one.
+func newID(owner, request string) string {
+	if request == "" {
+		return uuid.NewString()
+	}
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte("assistant\x00"+owner+"\x00"+request)).String()
+}
+
+// findCreated returns the assistant that a repeated request has made, nil when there is none. One of
+// another request is refused.
+func (k *Keeper) findCreated(ctx context.Context, thread string, req *runtime.CreateAssistantRequest) (*runtime.Assistant, error) {
+	head, err := k.opts.Store.Head(ctx, thread)
+	if errors.Is(err, checkpoint.ErrThreadNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, runtime.TranslateStoreError(err)
+	}
+	if req.RequestID != "" {
+		old, err := k.opts.Requests.FindRequest(ctx, thread, req.RequestID, req.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil {
+			found, err := k.readVersion(ctx, &head, head.Checkpoint)
+			return &found, err
+		}
+	}
+	_, id := tenant.Split(thread)
+	return nil, runtime.Errorf(runtime.ReasonAssistantExists, "assistant %q exists", id).With("assistantId", id)
+}
+
+func derefAssistant(a *runtime.Assistant) runtime.Assistant {
+	if a == nil {
+		return runtime.Assistant{}
+	}
+	return *a
+}
+
+// checkCount refuses an assistant beyond the limit.
+func (k *Keeper) checkCount(ctx context.Context, owner string) error {
+	n, err := k.opts.Store.CountThreads(ctx, holder(owner), k.opts.Limit)
+	switch {
+	case err != nil:
+		return runtime.TranslateStoreError(err)
+	case n >= k.opts.Limit:
+		return runtime.Errorf(runtime.ReasonTooManyAssistants, "there are %d assistants, as many as the server keeps (--assistants); delete some that are not used", n).
+			WithLimit("assistants", int64(k.opts.Limit), int64(k.opts.Limit)+1)
+	}
+	return nil
+}
+
+// GetAssistant returns a version of an assistant, 0 = the active one. The errors are *Error:
+// ASSISTANT_NOT_FOUND, and those of the store.
+func (k *Keeper) GetAssistant(ctx context.Context, owner, id string, version int) (runtime.Assistant, error) {
+	return commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) (runtime.Assistant, error) {
+		if err := k.readHead(ctx, owner, id, head); err != nil {
+			return runtime.Assistant{}, err
+		}
+		chosen, err := chooseVersion(head, version)
+		if err != nil {
+			return runtime.Assistant{}, err
+		}
+		return k.readVersion(ctx, head, chosen)
+	})
+}
+
+func (k *Keeper) readHead(ctx context.Context, owner, id string, head *checkpoint.Head) (err error) {
+	if *head, err = k.opts.Store.Head(ctx, threadName(owner, id)); errors.Is(err, checkpoint.ErrThreadNotFound) {
+		return runtime.NewAssistantNotFoundError(id)
+	}
+	return runtime.TranslateStoreError(err)
+}
+
+// chooseVersion returns the id of the checkpoint of a version, 0 = the active one.
+func chooseVersion(head *checkpoint.Head, version int) (string, error) {
+	switch {
+	case version == 0:
+		return head.Checkpoint, nil
+	case version < 0 || uint64(version) > head.Seq || uint64(version) < head.FirstSeq:
+		_, id := tenant.Split(head.Thread)
+		return "", runtime.Errorf(runtime.ReasonAssistantNotFound, "assistant %q has no version %d: it has %d to %d", id, version, max(head.FirstSeq, 1), head.Seq).
+			With("assistantId", id)
+	}
+	return checkpointID(version), nil
+}
+
+// ListAssistants lists assistants in their active versions, the newest first. more reports that
+// others follow. Errors: those of the store.
+func (k *Keeper) ListAssistants(ctx context.Context, q runtime.AssistantQuery) (list []runtime.Assistant, more bool, err error) {
+	heads, err := k.opts.Store.Threads(ctx, newThreadQuery(&q))
+	if err != nil {
+		return nil, false, runtime.TranslateStoreError(err)
+	}
+	held := 0
+	for i := range heads {
+		if len(list) == q.Limit || held > q.MaxBytes {
+			return list, true, nil
+		}
+		a, err := k.readListed(ctx, &heads[i], q.IsBasic)
+		switch {
+		case errors.Is(err, checkpoint.ErrCheckpointNotFound): // it was deleted meanwhile
+		case err != nil:
+			return nil, false, runtime.TranslateStoreError(err)
+		default:
+			held += a.Size()
+			list = append(list, a)
+		}
+	}
+	return list, checkpoint.IsPart(heads, q.Limit+1, (*checkpoint.Head).Size), nil
+}
+
+func (k *Keeper) readListed(ctx context.Context, head *checkpoint.Head, isBasic bool) (runtime.Assistant, error) {
+	if isBasic {
+		return parseHead(head)
+	}
+	return k.readVersion(ctx, head, head.Checkpoint)
+}
+
+// newThreadQuery returns the query of the threads of assistants, in the order of their creation.
+func newThreadQuery(q *runtime.AssistantQuery) checkpoint.ThreadQuery {
+	threads := checkpoint.ThreadQuery{
+		Tenant: holder(q.Tenant), State: checkpoint.ThreadIdle, Graph: q.Graph, Metadata: q.Metadata, Limit: q.Limit + 1,
+	}
+	if q.After.ID != "" {
+		threads.Before = checkpoint.ThreadPosition{Created: q.After.Created, Thread: threadName(q.Tenant, q.After.ID)}
+	}
+	return threads
+}
+
+// ListVersions lists at most limit versions of an assistant with smaller numbers than before (0 =
+// all), the newest first. The errors are *Error: ASSISTANT_NOT_FOUND, and those of the store.
+func (k *Keeper) ListVersions(ctx context.Context, owner, id string, before, limit int) ([]runtime.Assistant, error) {
+	return commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) ([]runtime.Assistant, error) {
+		if err := k.readHead(ctx, owner, id, head); err != nil {
+			return nil, err
+		}
+		newest := int(head.Seq)
+		if before > 0 {
+			newest = min(newest, before-1)
+		}
+		oldest := max(newest-limit+1, int(head.FirstSeq), 1)
+		list := make([]runtime.Assistant, 0, newest-oldest+1)
+		for version := newest; version >= oldest; version-- {
+			a, err := k.readVersion(ctx, head, checkpointID(version))
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, a)
+		}
+		return list, nil
+	})
+}
+
+// UpdateAssistant adds a version to an assistant and makes it the active one. The errors are *Error:
+// ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH, and those of the store and of Admits.
+func (k *Keeper) UpdateAssistant(ctx context.Context, req runtime.UpdateAssistantRequest) (runtime.Assistant, error) {
+	updated, err := k.changeAssistant(ctx, req.Tenant, req.ID, func(t *commit.Tx, active *runtime.Assistant) error {
+		if err := checkRevision(t.Expect, req.Etag); err != nil {
+			return err
+		}
+		if err := k.admit(&req, active); err != nil {
+			return err
+		}
+		applyUpdate(active, &req)
+		return putVersion(t, active)
+	})
+	if err != nil {
+		return updated, err
+	}
+	return updated, k.dropOldVersions(ctx, req.Tenant, req.ID)
+}
+
+// admit refuses a change of an assistant of a graph, or to a graph, that the caller may not use.
+func (k *Keeper) admit(req *runtime.UpdateAssistantRequest, active *runtime.Assistant) error {
+	if req.Graph != nil {
+		if _, err := k.opts.Graphs.FindGraph(*req.Graph, ""); err != nil {
+			return err
+		}
+	}
+	if req.Admits == nil {
+		return nil
+	}
+	return req.Admits(active.Graph)
+}
+
+func checkRevision(is, want uint64) error {
+	if want == 0 || want == is {
+		return nil
+	}
+	return runtime.Errorf(runtime.ReasonEtagMismatch, "the assistant was changed; read it again").With("current", strconv.FormatUint(is, 10))
+}
+
+func applyUpdate(a *runtime.Assistant, req *runtime.UpdateAssistantRequest) {
+	setIf(&a.Graph, req.Graph)
+	setIf(&a.Name, req.Name)
+	setIf(&a.Description, req.Description)
+	setIf(&a.Context, req.Context)
+	setIf(&a.Config, req.Config)
+	labels := maps.Clone(a.Metadata)
+	if req.ReplaceMetadata || labels == nil {
+		labels = make(map[string]string, len(req.Metadata))
+	}
+	maps.Copy(labels, req.Metadata)
+	for _, key := range req.DropKeys {
+		delete(labels, key)
+	}
+	a.Metadata = labels
+}
+
+func setIf[T any](field, given *T) {
+	if given != nil {
+		*field = *given
+	}
+}
+
+// ActivateVersion makes a version the active one. admits is that of an UpdateAssistantRequest. The
+// errors are *Error: ASSISTANT_NOT_FOUND, and those of the store and of admits.
+func (k *Keeper) ActivateVersion(ctx context.Context, owner, id string, version int, admits func(name string) error) (runtime.Assistant, error) {
+	return k.changeAssistant(ctx, owner, id, func(t *commit.Tx, active *runtime.Assistant) error {
+		if admits != nil {
+			if err := admits(active.Graph); err != nil {
+				return err
+			}
+		}
+		chosen, err := chooseVersion(&t.Head, version)
+		if err != nil {
+			return err
+		}
+		next, err := k.readVersion(ctx, &t.Head, chosen)
+		if err != nil {
+			return err
+		}
+		setActive(t, chosen, &next)
+		*active = next
+		return nil
+	})
+}
+
+// changeAssistant makes one change of an assistant, and returns it as build has left it.
+func (k *Keeper) changeAssistant(
+	ctx context.Context, owner, id string, build func(t *commit.Tx, active *runtime.Assistant) error,
+) (runtime.Assistant, error) {
+	return commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) (active runtime.Assistant, err error) {
+		if err := k.readHead(ctx, owner, id, head); err != nil {
+			return active, err
+		}
+		if active, err = k.readVersion(ctx, head, head.Checkpoint); err != nil {
+			return active, err
+		}
+		next, err := k.opts.Committer.TryChange(ctx, *head, func(t *commit.Tx) error { return build(t, &active) })
+		active.Revision = next.Revision
+		return active, err
+	})
+}
+
+// dropOldVersions drops the oldest versions beyond MaxVersions. The active one is new.
+func (k *Keeper) dropOldVersions(ctx context.Context, owner, id string) error {
+	_, err := commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) (checkpoint.Head, error) {
+		if err := k.readHead(ctx, owner, id, head); err != nil {
+			return *head, err
+		}
+		if head.Seq < max(head.FirstSeq, 1)+MaxVersions {
+			return *head, nil
+		}
+		return k.opts.Committer.TryChange(ctx, *head, func(t *commit.Tx) error {
+			t.DropBefore = t.Head.Seq - MaxVersions + 1
+			t.Head.FirstSeq, t.Head.Updated = t.DropBefore, head.Updated
+			t.KeepCheckpoints = []string{t.Head.Checkpoint}
+			return nil
+		})
+	})
+	return err
+}
+
+// DeleteAssistant deletes an assistant with its versions. The errors are *Error:
+// ASSISTANT_NOT_FOUND, ETAG_MISMATCH, and those of the store and of admits.
+func (k *Keeper) DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(name string) error) error {
+	_, err := commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) (checkpoint.Head, error) {
+		if err := k.readHead(ctx, owner, id, head); err != nil {
+			return *head, err
+		}
+		return k.opts.Committer.TryChange(ctx, *head, func(t *commit.Tx) error {
+			if admits != nil {
+				if err := admits(t.Head.Graph); err != nil {
+					return err
+				}
+			}
+			t.Delete = true
+			return checkRevision(t.Expect, etag)
+		})
+	})
+	return err
+}
