@@ -154,7 +154,7 @@ func mayCall(role access.Role, method string) bool {
 	case role == access.Starter:
 		return reads || runs
 	case role == access.Operator:
-		return reads || runs || service == "ThreadService" || name == "UpdateInterrupt"
+		return reads || runs || service == "ThreadService" || service == "AssistantService" || name == "UpdateInterrupt"
 	case role == access.Answerer && service == "InterruptService":
 		return name != "UpdateInterrupt"
 	case role == access.Answerer:
@@ -162,7 +162,7 @@ func mayCall(role access.Role, method string) bool {
 	case role == access.Linker:
 		return name == "MakeLink"
 	case role == access.Author:
-		return service == "RegistryService"
+		return service == "RegistryService" || service == "AssistantService"
 	case role == access.Worker:
 		return service == "WorkerService"
 	}

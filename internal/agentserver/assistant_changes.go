@@ -110,7 +110,7 @@ func createAssistant(c *call) error {
 		made, err = c.assistants.GetAssistant(c.ctx, &graphdv1.GetAssistantRequest{AssistantId: id})
 	}
 	if err != nil {
-		return refuseGraph(err)
+		return err
 	}
 	return c.writeJSON(http.StatusOK, newAssistant(made))
 }
@@ -128,16 +128,6 @@ func (c *call) answerTaken(taken *chosenAssistant, given *assistantWriting, err 
 		return err
 	}
 	return c.writeJSON(http.StatusOK, shown)
-}
-
-// refuseGraph makes an unknown graph a wrong field of the request.
-func refuseGraph(err error) error {
-	if reasonOf(err) != "GRAPH_NOT_FOUND" {
-		return err
-	}
-	shown := *toAPIError(err)
-	shown.status = http.StatusUnprocessableEntity
-	return shown.ofField("graph_id")
 }
 
 // keptInPath returns the id of the assistant in the path, which must be one that is kept.
@@ -172,7 +162,7 @@ func updateAssistant(c *call) error {
 	change.AssistantId = id
 	changed, err := c.assistants.UpdateAssistant(c.ctx, &graphdv1.UpdateAssistantRequest{Assistant: change, UpdateMask: &fieldmaskpb.FieldMask{Paths: paths}})
 	if err != nil {
-		return refuseGraph(err)
+		return err
 	}
 	return c.writeJSON(http.StatusOK, newAssistant(changed))
 }

@@ -120,7 +120,7 @@ func (s *assistantSearch) compare(a, b listedAssistant) int {
 	case "graph_id":
 		by = strings.Compare(a.graph, b.graph)
 	case "name":
-		by = strings.Compare(a.name, b.name)
+		by = strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name))
 	case "updated_at":
 		by = cmp.Compare(a.updated, b.updated)
 	default:

@@ -33,7 +33,27 @@ func newAssistant(kept *graphdv1.Assistant) assistant {
 	if text := kept.GetDescription(); text != "" {
 		a.Description = &text
 	}
+	a.mirrorContext()
 	return a
+}
+
+// mirrorContext shows the context as what is configurable as well, and that as the context where there
+// is none: clients of either age find it.
+func (a *assistant) mirrorContext() {
+	var config map[string]json.RawMessage
+	if json.Unmarshal(a.Config, &config) != nil {
+		return // it is shown as it is
+	}
+	configurable, hasConfigurable := config["configurable"]
+	switch hasContext := string(a.Context) != "{}"; {
+	case hasContext && !hasConfigurable:
+		config["configurable"] = a.Context
+		if text, err := encodeJSON(config); err == nil {
+			a.Config = text
+		}
+	case !hasContext && isObject(configurable):
+		a.Context = configurable
+	}
 }
 
 // objectText returns the JSON of a payload, an empty object for none.

@@ -94,6 +94,7 @@ async def test_an_assistant_has_versions(client: LangGraphClient) -> None:
     )
     assistant = made["assistant_id"]
     assert str(uuid.UUID(assistant)) == assistant
+    assert made["config"] == {"configurable": {"tone": "kind"}}
 
     changed = await client.assistants.update(assistant, context={"tone": "rude"}, metadata={"level": 4})
     assert (changed["version"], changed["context"], changed["name"]) == (2, {"tone": "rude"}, "Kind one")
@@ -119,6 +120,7 @@ async def test_a_run_goes_by_its_assistant(client: LangGraphClient) -> None:
     assert await said(client, "talk", context={"tone": "plain"}) == ["plain None"]
 
     old = await client.assistants.create("talk", config={"configurable": {"tone": "old"}, "recursion_limit": 7})
+    assert old["context"] == {"tone": "old"}
     assert await said(client, old["assistant_id"]) == ["old None"]
     assert await said(client, old["assistant_id"], config={"configurable": {"language": "Latin"}}) == ["old Latin"]
 
@@ -156,7 +158,7 @@ async def test_assistants_are_found(client: LangGraphClient) -> None:
 
     assert await names() == ["Gamma ray", "alpha", "Beta"]
     assert await names(sort_order="asc") == ["Beta", "alpha", "Gamma ray"]
-    assert await names(sort_by="name", sort_order="asc") == ["Beta", "Gamma ray", "alpha"]
+    assert await names(sort_by="name", sort_order="asc") == ["alpha", "Beta", "Gamma ray"]
     assert await names(graph_id="talk") == ["Gamma ray", "Beta"]
     assert await names(name="GAM") == ["Gamma ray"]
     assert await names(metadata={"n": 1}) == ["alpha"]
@@ -179,8 +181,8 @@ async def test_what_can_not_be_kept_is_refused(client: LangGraphClient) -> None:
     assert await http_status(client.assistants.create("talk", assistant_id=wanted)) == 409
     same = await client.assistants.create("talk", assistant_id=wanted, if_exists="do_nothing", name="Second")
     assert (same["name"], same["version"]) == ("First", 1)
-    assert await http_status(client.assistants.create("nothing")) == 422
-    assert await http_status(client.assistants.update(wanted, graph_id="nothing")) == 422
+    assert await http_status(client.assistants.create("nothing")) == 404
+    assert await http_status(client.assistants.update(wanted, graph_id="nothing")) == 404
     assert await http_status(client.assistants.update(str(uuid.uuid4()), name="x")) == 404
     assert await http_status(client.assistants.set_latest(wanted, 9)) == 404
     assert await http_status(client.assistants.delete(str(uuid.uuid4()))) == 404
