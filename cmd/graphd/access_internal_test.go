@@ -52,7 +52,7 @@ func describeOutcome(err error) string {
 // wantOutcome says by the tables what comes of a call.
 func wantOutcome(role access.Role, row access.MethodRow, graph string) string {
 	sees := []string{"/graphd.v1.ThreadService/GetThread", "/graphd.v1.GraphService/GetRun", "/graphd.v1.InterruptService/GetInterrupt"}
-	if strings.Contains(row.Method, "RegistryService") || strings.HasSuffix(row.Method, "/CreateThread") {
+	if strings.Contains(row.Method, "RegistryService") || strings.HasSuffix(row.Method, "/CreateThread") || strings.HasSuffix(row.Method, "/CreateAssistant") {
 		sees = []string{"/graphd.v1.RegistryService/GetGraph"}
 	}
 	canSee := slices.ContainsFunc(access.Methods(), func(m access.MethodRow) bool {
