@@ -21,8 +21,9 @@ export async function checkInput(program: Program, input: unknown): Promise<unkn
   if (isCommand(input)) return await checkCommand(input, program.isRoot ? [] : [declared, state]);
   if (typeof input !== "object" || input === null || Array.isArray(input) || program.isRoot) return input;
   if (declared === state) return await checkUpdate(input, [state]);
-  const whole = isZodObject(declared.source) ? { ...withoutValues(declared.keys), ...input } : input;
-  return await checkUpdate(Object.entries(whole), [declared, state]);
+  if (!isZodObject(declared.source)) return await checkUpdate(input, [declared, state]);
+  const whole = Object.entries({ ...withoutValues(declared.keys), ...input });
+  return Object.fromEntries(await readBySchemas(whole, [declared, state]));
 }
 
 /** What `updateState` writes, as the schemas of the state read it. */
@@ -58,11 +59,23 @@ async function checkCommand(command: Command, states: readonly DeclaredState[]):
   return new Command({ graph, resume, goto, update: checked } as never);
 }
 
+/** A list of pairs stays one: it may name a key twice. */
 async function checkUpdate(update: unknown, states: readonly DeclaredState[]): Promise<unknown> {
   if (!states.some(({ hasSchemas }) => hasSchemas)) return update;
-  let writes = readUpdate(update, undefined);
-  for (const { keys } of states) writes = await checkWrites(writes, keys);
-  return Object.fromEntries(writes.filter(([, value]) => value !== undefined));
+  const writes = await readBySchemas(readUpdate(update, undefined), states);
+  return Array.isArray(update) ? writes : Object.fromEntries(writes);
+}
+
+/** Writes as one schema after the other reads them. What one leaves without a value is not written. */
+async function readBySchemas(
+  writes: [string, unknown][],
+  states: readonly DeclaredState[],
+): Promise<[string, unknown][]> {
+  let left = writes;
+  for (const { keys } of states) {
+    left = (await checkWrites(left, keys)).filter(([, value]) => value !== undefined);
+  }
+  return left;
 }
 
 /** All keys of an input without values: schemas throw for those that are required. */

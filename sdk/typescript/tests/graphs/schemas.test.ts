@@ -83,6 +83,12 @@ describe.each([
     expect((await graph.getState(thread)).values).toEqual({ n: 5, s: "a part" });
   });
 
+  test("leaves out what an input that is declared apart may leave out", async () => {
+    const schemas = { state: z.object({ n: z.number(), s: z.string() }), input: State };
+    const graph = build(schemas, () => ({ s: "set" }));
+    expect(await graph.invoke({ n: 1 }, newThread())).toEqual({ n: 1, s: "set" });
+  });
+
   test("wants all keys of an input that is declared apart", async () => {
     const schemas = { state: State, input: z.object({ n: z.number(), s: z.string().default("yes") }) };
     const graph = build(schemas, ({ n, s }) => ({ s: `${n} ${s}` }));
@@ -173,6 +179,19 @@ describe("a StateSchema", () => {
       expect(error.message).toMatch(told);
       await expect(graph.invoke(wrong as never, newThread())).rejects.toThrow(told);
     }
+  });
+
+  test("drops no value of a command that names a key twice", async () => {
+    const twice = [
+      ["log", "a"],
+      ["log", "b"],
+    ];
+    const command = new Command({ update: twice as never, goto: "a" });
+    await expect(build(State, () => ({})).invoke(command, newThread())).rejects.toThrow(
+      '"log" appears twice',
+    );
+    const graph = build(State, () => new Command({ update: twice as never }));
+    expect(await graph.invoke({ n: 1 }, newThread())).toMatchObject({ log: ["a", "b"] });
   });
 
   test("waits for schemas that take time", async () => {
