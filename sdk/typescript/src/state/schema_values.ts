@@ -8,6 +8,10 @@ type Definition = {
   innerType?: unknown;
   schema?: unknown;
   in?: unknown;
+  out?: unknown;
+  left?: unknown;
+  right?: unknown;
+  catchall?: unknown;
   element?: unknown;
   shape?: unknown;
   keyType?: unknown;
@@ -57,12 +61,15 @@ class DecoderBuilder {
       case "union":
       case "discriminatedunion":
         return this.buildUnion(definition);
+      case "intersection":
+        return this.buildBoth(definition);
+      case "pipe":
+      case "pipeline":
+        return this.buildPipe(definition);
       case "lazy":
         return (value) => this.build(definition.getter?.())?.(value) ?? value;
       default:
-        return this.build(
-          definition.innerType ?? definition.schema ?? definition.in ?? objectType(definition.type),
-        );
+        return this.build(definition.innerType ?? definition.schema ?? objectType(definition.type));
     }
   }
 
@@ -92,13 +99,24 @@ class DecoderBuilder {
 
   private buildObject(definition: Definition): Decode | undefined {
     const shape = typeof definition.shape === "function" ? definition.shape() : definition.shape;
-    const decoders = new Map<string, Decode>();
-    for (const [key, part] of Object.entries((shape ?? {}) as object)) {
-      const decode = this.build(part);
-      if (decode) decoders.set(key, decode);
-    }
-    if (decoders.size === 0) return undefined;
-    return (value) => mapFields(value, (key, item) => (decoders.get(key) ?? keep)(item));
+    const parts = Object.entries((shape ?? {}) as object);
+    const decoders = new Map(parts.map(([key, part]) => [key, this.build(part)]));
+    const other = this.build(definition.catchall);
+    if (other === undefined && [...decoders.values()].every((one) => one === undefined)) return undefined;
+    return (value) =>
+      mapFields(value, (key, item) => ((decoders.has(key) ? decoders.get(key) : other) ?? keep)(item));
+  }
+
+  private buildBoth(definition: Definition): Decode | undefined {
+    const left = this.build(definition.left);
+    const right = this.build(definition.right);
+    return left && right ? (value) => right(left(value)) : (left ?? right);
+  }
+
+  /** What comes out of a pipe is stored. That of a function is taken to have the type of what it gets. */
+  private buildPipe(definition: Definition): Decode | undefined {
+    const isFunction = kindOf(definitionOf(definition.out) ?? {}) === "transform";
+    return this.build(isFunction ? definition.in : definition.out);
   }
 
   private buildTuple(definition: Definition): Decode | undefined {
@@ -138,7 +156,11 @@ function objectType(type: unknown): unknown {
 }
 
 function accepts(schema: unknown, value: unknown): boolean {
-  return (schema as { safeParse(value: unknown): { success: boolean } }).safeParse(value).success;
+  try {
+    return (schema as { safeParse(value: unknown): { success: boolean } }).safeParse(value).success;
+  } catch {
+    return false; // it checks asynchronously
+  }
 }
 
 function mapFields(value: unknown, change: (key: string, item: unknown) => unknown): unknown {
