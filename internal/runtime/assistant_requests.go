@@ -60,6 +60,15 @@ type AssistantQuery struct {
 	MaxBytes int // of the assistants together, of which at least one is returned
 }
 
+// AssistantVersionQuery selects versions of an assistant.
+type AssistantVersionQuery struct {
+	Tenant   string
+	ID       string
+	Before   int // versions with smaller numbers, 0 = all
+	Limit    int
+	MaxBytes int // of the versions together, of which at least one is returned
+}
+
 // AssistantPosition is a place in a list of assistants; zero = the start.
 type AssistantPosition struct {
 	Created time.Time

@@ -23,8 +23,8 @@ type assistantService struct {
 	assistants Assistants
 }
 
-// CreateAssistant makes an assistant. Errors: those of Validator.Err, and those of
-// assistants.Keeper.CreateAssistant.
+// CreateAssistant makes an assistant. Errors: those of Validator.Err, ASSISTANT_NOT_FOUND, and those
+// of assistants.Keeper.CreateAssistant.
 func (s *assistantService) CreateAssistant(ctx context.Context, req *graphdv1.CreateAssistantRequest) (*graphdv1.Assistant, error) {
 	v := s.newValidator(ctx)
 	create := wire.NewAssistantFromProto(v, req)
@@ -38,6 +38,9 @@ func (s *assistantService) CreateAssistant(ctx context.Context, req *graphdv1.Cr
 	made, err := s.assistants.CreateAssistant(ctx, create)
 	if err != nil {
 		return nil, err
+	}
+	if !s.shows(ctx, made.Graph) { // the request is repeated, and the assistant has another graph now
+		return nil, runtime.NewAssistantNotFoundError(made.ID)
 	}
 	return wire.AssistantToProto(&made), nil
 }
@@ -60,9 +63,14 @@ func (s *assistantService) GetAssistant(ctx context.Context, req *graphdv1.GetAs
 	return wire.AssistantToProto(&found), nil
 }
 
-// readShown reads an assistant that the caller may see. Another one does not exist for it.
+// readShown reads a version of an assistant that the caller may see, 0 = the active one. The graph of
+// the active version decides whether the assistant exists for the caller, and that of the version
+// whether the version does.
 func (s *assistantService) readShown(ctx context.Context, id string, version int) (runtime.Assistant, error) {
-	found, err := s.assistants.GetAssistant(ctx, interceptor.TenantOf(ctx), id, version)
+	found, err := s.assistants.GetAssistant(ctx, interceptor.TenantOf(ctx), id, 0)
+	if err == nil && version != 0 && s.shows(ctx, found.Graph) {
+		found, err = s.assistants.GetAssistant(ctx, interceptor.TenantOf(ctx), id, version)
+	}
 	if err == nil && !s.shows(ctx, found.Graph) {
 		return runtime.Assistant{}, runtime.NewAssistantNotFoundError(id)
 	}
@@ -168,29 +176,35 @@ func (s *assistantService) ListAssistantVersions(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	q := runtime.AssistantVersionQuery{Tenant: interceptor.TenantOf(ctx), ID: id, MaxBytes: s.maxMessageBytes / 2} // another one may be as large
 	digest := digestList(ctx, "assistant versions", id)
-	var before int
-	if err := s.tokens.DecodeToken(req.GetPageToken(), digest, &before); err != nil {
+	if err := s.tokens.DecodeToken(req.GetPageToken(), digest, &q.Before); err != nil {
 		return nil, err
 	}
 	if _, err := s.readShown(ctx, id, 0); err != nil {
 		return nil, err
 	}
-	versions, err := s.assistants.ListVersions(ctx, interceptor.TenantOf(ctx), id, before, size+1)
+	filter := s.access.NewItemFilter(ctx, graphdv1.AssistantService_ListAssistantVersions_FullMethodName)
+	page, last, err := listing.CollectPage(size,
+		func(a *runtime.Assistant) bool { return filter.Shows(a.Graph, "") },
+		func(limit int, from *runtime.Assistant) ([]runtime.Assistant, bool, error) {
+			if from != nil {
+				q.Before = from.Version
+			}
+			q.Limit = limit
+			return s.assistants.ListVersions(ctx, q)
+		})
 	if err != nil {
 		return nil, err
 	}
-	resp, budget := &graphdv1.ListAssistantVersionsResponse{}, listing.NewPageBudget(s.maxMessageBytes)
-	for i := range versions {
-		one := wire.AssistantToProto(&versions[i])
-		if i < size && (budget.TryAdd(one) || i == 0) {
-			resp.Versions = append(resp.Versions, one)
-			continue
-		}
-		if resp.NextPageToken, err = s.tokens.EncodeToken(digest, versions[i-1].Version); err != nil {
+	resp := &graphdv1.ListAssistantVersionsResponse{}
+	if last != nil {
+		if resp.NextPageToken, err = s.tokens.EncodeToken(digest, last.Version); err != nil {
 			return nil, err
 		}
-		break
+	}
+	for i := range page {
+		resp.Versions = append(resp.Versions, wire.AssistantToProto(&page[i]))
 	}
 	return resp, s.checkAnswerSize(resp, "read one version with GetAssistant")
 }

@@ -39,13 +39,13 @@ func (f *fakeAssistants) ListAssistants(_ context.Context, q runtime.AssistantQu
 	return list[:min(q.Limit, len(list))], len(list) > q.Limit, nil
 }
 
-func (f *fakeAssistants) ListVersions(_ context.Context, _, _ string, before, limit int) (list []runtime.Assistant, err error) {
-	for version := 5; version > 0 && len(list) < limit; version-- {
-		if before == 0 || version < before {
+func (f *fakeAssistants) ListVersions(_ context.Context, q runtime.AssistantVersionQuery) (list []runtime.Assistant, more bool, err error) {
+	for version := 5; version > 0; version-- {
+		if q.Before == 0 || version < q.Before {
 			list = append(list, runtime.Assistant{ID: "a", Graph: "g", Version: version})
 		}
 	}
-	return list, nil
+	return list[:min(q.Limit, len(list))], len(list) > q.Limit, nil
 }
 
 func (f *fakeAssistants) CreateAssistant(_ context.Context, req runtime.CreateAssistantRequest) (runtime.Assistant, error) {

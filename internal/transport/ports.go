@@ -149,8 +149,8 @@ type AssistantReader interface {
 	GetAssistant(ctx context.Context, owner, id string, version int) (runtime.Assistant, error)
 	// ListAssistants lists the active versions; more reports that others follow.
 	ListAssistants(ctx context.Context, q runtime.AssistantQuery) (list []runtime.Assistant, more bool, err error)
-	// ListVersions lists versions with numbers below before (0 = all), the newest first.
-	ListVersions(ctx context.Context, owner, id string, before, limit int) ([]runtime.Assistant, error)
+	// ListVersions lists versions, the newest first; more reports that others follow.
+	ListVersions(ctx context.Context, q runtime.AssistantVersionQuery) (list []runtime.Assistant, more bool, err error)
 }
 
 // Assistants keeps assistants. admits refuses what the caller may not change, nil = nothing.
@@ -158,8 +158,8 @@ type Assistants interface {
 	AssistantReader
 	CreateAssistant(ctx context.Context, req runtime.CreateAssistantRequest) (runtime.Assistant, error)
 	UpdateAssistant(ctx context.Context, req runtime.UpdateAssistantRequest) (runtime.Assistant, error)
-	ActivateVersion(ctx context.Context, owner, id string, version int, admits func(name string) error) (runtime.Assistant, error)
-	DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(name string) error) error
+	ActivateVersion(ctx context.Context, owner, id string, version int, admits func(graph string) error) (runtime.Assistant, error)
+	DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(graph string) error) error
 }
 
 // Workers knows the connected workers.

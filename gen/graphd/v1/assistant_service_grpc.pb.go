@@ -37,6 +37,9 @@ const (
 //
 // Keeps assistants. A program that starts a run for one reads it and gives its
 // context to the run; the API of LangGraph Server does so.
+//
+// For a caller that does not see the graph of the active version there is no such
+// assistant. Versions with other graphs that it does not see are hidden as well.
 type AssistantServiceClient interface {
 	// Makes an assistant, with version 1. Errors: ASSISTANT_EXISTS, GRAPH_NOT_FOUND,
 	// TOO_MANY_ASSISTANTS.
@@ -48,12 +51,14 @@ type AssistantServiceClient interface {
 	// graphs that the caller does not see are left out.
 	ListAssistants(ctx context.Context, in *ListAssistantsRequest, opts ...grpc.CallOption) (*ListAssistantsResponse, error)
 	// Changes an assistant: it gets a further version, which becomes the active
-	// one. Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH.
+	// one. The caller needs the method for the graph before and after.
+	// Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH.
 	UpdateAssistant(ctx context.Context, in *UpdateAssistantRequest, opts ...grpc.CallOption) (*Assistant, error)
 	// Lists the versions of an assistant, the newest first. The oldest ones beyond
 	// 100 are gone. Errors: ASSISTANT_NOT_FOUND.
 	ListAssistantVersions(ctx context.Context, in *ListAssistantVersionsRequest, opts ...grpc.CallOption) (*ListAssistantVersionsResponse, error)
-	// Makes a version of an assistant the active one.
+	// Makes a version of an assistant the active one. The caller needs the method for
+	// the graphs of both versions.
 	// Errors: ASSISTANT_NOT_FOUND, also for a version that it does not have.
 	ActivateAssistantVersion(ctx context.Context, in *ActivateAssistantVersionRequest, opts ...grpc.CallOption) (*Assistant, error)
 	// Deletes an assistant with all versions. Runs and threads stay.
@@ -145,6 +150,9 @@ func (c *assistantServiceClient) DeleteAssistant(ctx context.Context, in *Delete
 //
 // Keeps assistants. A program that starts a run for one reads it and gives its
 // context to the run; the API of LangGraph Server does so.
+//
+// For a caller that does not see the graph of the active version there is no such
+// assistant. Versions with other graphs that it does not see are hidden as well.
 type AssistantServiceServer interface {
 	// Makes an assistant, with version 1. Errors: ASSISTANT_EXISTS, GRAPH_NOT_FOUND,
 	// TOO_MANY_ASSISTANTS.
@@ -156,12 +164,14 @@ type AssistantServiceServer interface {
 	// graphs that the caller does not see are left out.
 	ListAssistants(context.Context, *ListAssistantsRequest) (*ListAssistantsResponse, error)
 	// Changes an assistant: it gets a further version, which becomes the active
-	// one. Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH.
+	// one. The caller needs the method for the graph before and after.
+	// Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH.
 	UpdateAssistant(context.Context, *UpdateAssistantRequest) (*Assistant, error)
 	// Lists the versions of an assistant, the newest first. The oldest ones beyond
 	// 100 are gone. Errors: ASSISTANT_NOT_FOUND.
 	ListAssistantVersions(context.Context, *ListAssistantVersionsRequest) (*ListAssistantVersionsResponse, error)
-	// Makes a version of an assistant the active one.
+	// Makes a version of an assistant the active one. The caller needs the method for
+	// the graphs of both versions.
 	// Errors: ASSISTANT_NOT_FOUND, also for a version that it does not have.
 	ActivateAssistantVersion(context.Context, *ActivateAssistantVersionRequest) (*Assistant, error)
 	// Deletes an assistant with all versions. Runs and threads stay.

@@ -57,17 +57,24 @@ func threadName(owner, id string) string { return holder(owner) + string(tenant.
 // CreateAssistant makes an assistant. The errors are *Error: ASSISTANT_EXISTS, GRAPH_NOT_FOUND,
 // TOO_MANY_ASSISTANTS, REQUEST_ID_CONFLICT, and those of the store.
 func (k *Keeper) CreateAssistant(ctx context.Context, req runtime.CreateAssistantRequest) (runtime.Assistant, error) {
-	a := req.Assistant
-	if a.ID == "" {
-		a.ID = newID(a.Tenant, req.RequestID)
+	if req.Assistant.ID == "" {
+		req.Assistant.ID = newID(req.Assistant.Tenant, req.RequestID)
 	}
 	if err := k.opts.Store.SyncClock(ctx); err != nil {
-		return a, runtime.TranslateStoreError(err)
+		return runtime.Assistant{}, runtime.TranslateStoreError(err)
 	}
-	thread := threadName(a.Tenant, a.ID)
-	if found, err := k.findCreated(ctx, thread, &req); err != nil || found != nil {
-		return derefAssistant(found), err
-	}
+	return commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) (runtime.Assistant, error) {
+		if found, err := k.findCreated(ctx, &req, head); err != nil || found != nil {
+			return derefAssistant(found), err
+		}
+		return k.tryCreate(ctx, &req)
+	})
+}
+
+// tryCreate makes an assistant that there is not. Errors: those of CreateAssistant, and ErrConflict
+// when another call has made it meanwhile.
+func (k *Keeper) tryCreate(ctx context.Context, req *runtime.CreateAssistantRequest) (runtime.Assistant, error) {
+	a := req.Assistant
 	if _, err := k.opts.Graphs.FindGraph(a.Graph, ""); err != nil {
 		return a, err
 	}
@@ -75,16 +82,12 @@ func (k *Keeper) CreateAssistant(ctx context.Context, req runtime.CreateAssistan
 		return a, err
 	}
 	head := checkpoint.Head{
-		Thread: thread, LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: keepAll,
+		Thread: threadName(a.Tenant, a.ID), LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: keepAll,
 	}
 	made, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.RecordRequest(req.RequestID, req.Digest, "")
 		return putVersion(t, &a)
 	})
-	if errors.Is(err, checkpoint.ErrConflict) { // another call has made it meanwhile
-		found, err := k.findCreated(ctx, thread, &req)
-		return derefAssistant(found), err
-	}
 	a.Revision = made.Revision
 	return a, err
 }
@@ -102,8 +105,9 @@ func newID(owner, request string) string {
 
 // findCreated returns the assistant that a repeated request has made, nil when there is none. One of
 // another request is refused.
-func (k *Keeper) findCreated(ctx context.Context, thread string, req *runtime.CreateAssistantRequest) (*runtime.Assistant, error) {
-	head, err := k.opts.Store.Head(ctx, thread)
+func (k *Keeper) findCreated(ctx context.Context, req *runtime.CreateAssistantRequest, head *checkpoint.Head) (found *runtime.Assistant, err error) {
+	id, thread := req.Assistant.ID, threadName(req.Assistant.Tenant, req.Assistant.ID)
+	*head, err = k.opts.Store.Head(ctx, thread)
 	if errors.Is(err, checkpoint.ErrThreadNotFound) {
 		return nil, nil
 	}
@@ -116,11 +120,10 @@ func (k *Keeper) findCreated(ctx context.Context, thread string, req *runtime.Cr
 			return nil, err
 		}
 		if old != nil {
-			found, err := k.readVersion(ctx, &head, head.Checkpoint)
+			found, err := k.readVersion(ctx, head, head.Checkpoint)
 			return &found, err
 		}
 	}
-	_, id := tenant.Split(thread)
 	return nil, runtime.Errorf(runtime.ReasonAssistantExists, "assistant %q exists", id).With("assistantId", id)
 }
 
@@ -195,7 +198,7 @@ func (k *Keeper) ListAssistants(ctx context.Context, q runtime.AssistantQuery) (
 		switch {
 		case errors.Is(err, checkpoint.ErrCheckpointNotFound): // it was deleted meanwhile
 		case err != nil:
-			return nil, false, runtime.TranslateStoreError(err)
+			return nil, false, err
 		default:
 			held += a.Size()
 			list = append(list, a)
@@ -206,7 +209,8 @@ func (k *Keeper) ListAssistants(ctx context.Context, q runtime.AssistantQuery) (
 
 func (k *Keeper) readListed(ctx context.Context, head *checkpoint.Head, isBasic bool) (runtime.Assistant, error) {
 	if isBasic {
-		return parseHead(head)
+		a, err := parseHead(head)
+		return a, runtime.TranslateStoreError(err)
 	}
 	return k.readVersion(ctx, head, head.Checkpoint)
 }
@@ -222,60 +226,67 @@ func newThreadQuery(q *runtime.AssistantQuery) checkpoint.ThreadQuery {
 	return threads
 }
 
-// ListVersions lists at most limit versions of an assistant with smaller numbers than before (0 =
-// all), the newest first. The errors are *Error: ASSISTANT_NOT_FOUND, and those of the store.
-func (k *Keeper) ListVersions(ctx context.Context, owner, id string, before, limit int) ([]runtime.Assistant, error) {
-	return commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) ([]runtime.Assistant, error) {
-		if err := k.readHead(ctx, owner, id, head); err != nil {
+// ListVersions lists versions of an assistant, the newest first. more reports that others follow. The
+// errors are *Error: ASSISTANT_NOT_FOUND, and those of the store.
+func (k *Keeper) ListVersions(ctx context.Context, q runtime.AssistantVersionQuery) (list []runtime.Assistant, more bool, err error) {
+	list, err = commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) ([]runtime.Assistant, error) {
+		if err := k.readHead(ctx, q.Tenant, q.ID, head); err != nil {
 			return nil, err
 		}
-		newest := int(head.Seq)
-		if before > 0 {
-			newest = min(newest, before-1)
+		newest, oldest := int(head.Seq), int(max(head.FirstSeq, 1))
+		if q.Before > 0 {
+			newest = min(newest, q.Before-1)
 		}
-		oldest := max(newest-limit+1, int(head.FirstSeq), 1)
-		list := make([]runtime.Assistant, 0, newest-oldest+1)
-		for version := newest; version >= oldest; version-- {
-			a, err := k.readVersion(ctx, head, checkpointID(version))
+		var list []runtime.Assistant
+		for held := 0; newest >= oldest; newest-- {
+			if len(list) == q.Limit || held > q.MaxBytes {
+				more = true
+				return list, nil
+			}
+			a, err := k.readVersion(ctx, head, checkpointID(newest))
 			if err != nil {
 				return nil, err
 			}
+			held += a.Size()
 			list = append(list, a)
 		}
+		more = false
 		return list, nil
 	})
+	return list, more, err
 }
 
 // UpdateAssistant adds a version to an assistant and makes it the active one. The errors are *Error:
 // ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH, and those of the store and of Admits.
 func (k *Keeper) UpdateAssistant(ctx context.Context, req runtime.UpdateAssistantRequest) (runtime.Assistant, error) {
 	updated, err := k.changeAssistant(ctx, req.Tenant, req.ID, func(t *commit.Tx, active *runtime.Assistant) error {
+		if err := admitGraph(req.Admits, active.Graph); err != nil {
+			return err
+		}
 		if err := checkRevision(t.Expect, req.Etag); err != nil {
 			return err
 		}
-		if err := k.admit(&req, active); err != nil {
-			return err
+		if req.Graph != nil {
+			if _, err := k.opts.Graphs.FindGraph(*req.Graph, ""); err != nil {
+				return err
+			}
 		}
 		applyUpdate(active, &req)
 		return putVersion(t, active)
 	})
-	if err != nil {
-		return updated, err
+	if err == nil {
+		k.dropOldVersions(ctx, &updated)
 	}
-	return updated, k.dropOldVersions(ctx, req.Tenant, req.ID)
+	return updated, err
 }
 
-// admit refuses a change of an assistant of a graph, or to a graph, that the caller may not use.
-func (k *Keeper) admit(req *runtime.UpdateAssistantRequest, active *runtime.Assistant) error {
-	if req.Graph != nil {
-		if _, err := k.opts.Graphs.FindGraph(*req.Graph, ""); err != nil {
-			return err
-		}
-	}
-	if req.Admits == nil {
+// admitGraph refuses what admits refuses. It comes first, for what else is wrong would tell a caller
+// of assistants that it may not see.
+func admitGraph(admits func(graph string) error, graph string) error {
+	if admits == nil {
 		return nil
 	}
-	return req.Admits(active.Graph)
+	return admits(graph)
 }
 
 func checkRevision(is, want uint64) error {
@@ -308,14 +319,13 @@ func setIf[T any](field, given *T) {
 	}
 }
 
-// ActivateVersion makes a version the active one. admits is that of an UpdateAssistantRequest. The
-// errors are *Error: ASSISTANT_NOT_FOUND, and those of the store and of admits.
-func (k *Keeper) ActivateVersion(ctx context.Context, owner, id string, version int, admits func(name string) error) (runtime.Assistant, error) {
+// ActivateVersion makes a version the active one. admits is that of an UpdateAssistantRequest, and is
+// asked for the graphs of both versions. The errors are *Error: ASSISTANT_NOT_FOUND, and those of the
+// store and of admits.
+func (k *Keeper) ActivateVersion(ctx context.Context, owner, id string, version int, admits func(graph string) error) (runtime.Assistant, error) {
 	return k.changeAssistant(ctx, owner, id, func(t *commit.Tx, active *runtime.Assistant) error {
-		if admits != nil {
-			if err := admits(active.Graph); err != nil {
-				return err
-			}
+		if err := admitGraph(admits, active.Graph); err != nil {
+			return err
 		}
 		chosen, err := chooseVersion(&t.Head, version)
 		if err != nil {
@@ -323,6 +333,9 @@ func (k *Keeper) ActivateVersion(ctx context.Context, owner, id string, version 
 		}
 		next, err := k.readVersion(ctx, &t.Head, chosen)
 		if err != nil {
+			return err
+		}
+		if err := admitGraph(admits, next.Graph); err != nil {
 			return err
 		}
 		setActive(t, chosen, &next)
@@ -348,37 +361,36 @@ func (k *Keeper) changeAssistant(
 	})
 }
 
-// dropOldVersions drops the oldest versions beyond MaxVersions. The active one is new.
-func (k *Keeper) dropOldVersions(ctx context.Context, owner, id string) error {
-	_, err := commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) (checkpoint.Head, error) {
-		if err := k.readHead(ctx, owner, id, head); err != nil {
-			return *head, err
-		}
-		if head.Seq < max(head.FirstSeq, 1)+MaxVersions {
-			return *head, nil
-		}
-		return k.opts.Committer.TryChange(ctx, *head, func(t *commit.Tx) error {
-			t.DropBefore = t.Head.Seq - MaxVersions + 1
-			t.Head.FirstSeq, t.Head.Updated = t.DropBefore, head.Updated
-			t.KeepCheckpoints = []string{t.Head.Checkpoint}
-			return nil
-		})
+// dropOldVersions drops the oldest versions beyond MaxVersions of an assistant that was updated, if it
+// was not changed since. A drop that fails is left to the next update: this one is done.
+func (k *Keeper) dropOldVersions(ctx context.Context, updated *runtime.Assistant) {
+	var head checkpoint.Head
+	if err := k.readHead(ctx, updated.Tenant, updated.ID, &head); err != nil {
+		return
+	}
+	if head.Revision != updated.Revision || head.Seq < max(head.FirstSeq, 1)+MaxVersions {
+		return
+	}
+	next, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		t.DropBefore = t.Head.Seq - MaxVersions + 1
+		t.Head.FirstSeq, t.Head.Updated = t.DropBefore, head.Updated
+		return nil
 	})
-	return err
+	if err == nil {
+		updated.Revision = next.Revision
+	}
 }
 
 // DeleteAssistant deletes an assistant with its versions. The errors are *Error:
 // ASSISTANT_NOT_FOUND, ETAG_MISMATCH, and those of the store and of admits.
-func (k *Keeper) DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(name string) error) error {
+func (k *Keeper) DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(graph string) error) error {
 	_, err := commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) (checkpoint.Head, error) {
 		if err := k.readHead(ctx, owner, id, head); err != nil {
 			return *head, err
 		}
 		return k.opts.Committer.TryChange(ctx, *head, func(t *commit.Tx) error {
-			if admits != nil {
-				if err := admits(t.Head.Graph); err != nil {
-					return err
-				}
+			if err := admitGraph(admits, t.Head.Graph); err != nil {
+				return err
 			}
 			t.Delete = true
 			return checkRevision(t.Expect, etag)

@@ -94,14 +94,18 @@ func TestAnAssistantHasVersions(t *testing.T) {
 		require.Equal(t, map[string]string{"level": "2"}, changed.Metadata)
 		require.Equal(t, made.Config, changed.Config, "what is not named stays")
 
-		versions, err := k.ListVersions(t.Context(), "default", "a", 0, 10)
+		versions, more, err := k.ListVersions(t.Context(), runtime.AssistantVersionQuery{Tenant: "default", ID: "a", Limit: 10, MaxBytes: 1 << 20})
 		require.NoError(t, err)
+		require.False(t, more)
 		require.Len(t, versions, 2)
 		require.Equal(t, []string{"second", "first"}, []string{versions[0].Name, versions[1].Name})
 
 		active, err := k.ActivateVersion(t.Context(), "default", "a", 1, nil)
 		require.NoError(t, err)
 		require.Equal(t, "first", active.Name)
+		list, _, err := k.ListAssistants(t.Context(), runtime.AssistantQuery{Tenant: "default", Limit: 1, MaxBytes: 1, IsBasic: true})
+		require.NoError(t, err)
+		require.True(t, active.Updated.Equal(list[0].Updated), "the time of a version is the same in lists")
 		third, err := k.UpdateAssistant(t.Context(), runtime.UpdateAssistantRequest{Tenant: "default", ID: "a", Description: new("more")})
 		require.NoError(t, err)
 		require.Equal(t, 3, third.Version)
@@ -117,22 +121,58 @@ func TestAnAssistantHasVersions(t *testing.T) {
 
 func TestTheOldestVersionsGo(t *testing.T) {
 	onEachStore(t, func(t *testing.T, k *assistants.Keeper) {
-		_, err := k.CreateAssistant(t.Context(), newRequest("a", "0"))
+		last, err := k.CreateAssistant(t.Context(), newRequest("a", "0"))
 		require.NoError(t, err)
 		for i := range assistants.MaxVersions + 5 {
-			_, err = k.UpdateAssistant(t.Context(), runtime.UpdateAssistantRequest{Tenant: "default", ID: "a", Name: new(fmt.Sprint(i + 1))})
-			require.NoError(t, err)
+			last, err = k.UpdateAssistant(t.Context(), runtime.UpdateAssistantRequest{
+				Tenant: "default", ID: "a", Etag: last.Revision, Name: new(fmt.Sprint(i + 1)),
+			})
+			require.NoError(t, err, "the etag is that after the oldest version has gone")
 		}
-		versions, err := k.ListVersions(t.Context(), "default", "a", 0, 2*assistants.MaxVersions)
+		q := runtime.AssistantVersionQuery{Tenant: "default", ID: "a", Limit: 2 * assistants.MaxVersions, MaxBytes: 1 << 20}
+		versions, more, err := k.ListVersions(t.Context(), q)
 		require.NoError(t, err)
+		require.False(t, more)
 		require.Len(t, versions, assistants.MaxVersions)
 		require.Equal(t, assistants.MaxVersions+6, versions[0].Version)
+		q.Before, q.MaxBytes = 50, 1
+		versions, more, err = k.ListVersions(t.Context(), q)
+		require.NoError(t, err)
+		require.Len(t, versions, 1)
+		require.Equal(t, 49, versions[0].Version)
+		require.True(t, more, "the others are too large")
 		_, err = k.ActivateVersion(t.Context(), "default", "a", 6, nil)
 		requireReason(t, runtime.ReasonAssistantNotFound, err)
 		oldest, err := k.ActivateVersion(t.Context(), "default", "a", 7, nil)
 		require.NoError(t, err)
 		require.Equal(t, payload.JSON(`{"model": 1.0}`), oldest.Context)
 	})
+}
+
+// An update whose oldest version can't be dropped is done all the same, and the next one drops both.
+func TestAnUpdateIsDoneWhenTheDropFails(t *testing.T) {
+	inner := memory.New(memory.Options{})
+	k := newKeeper(inner, 10)
+	_, err := k.CreateAssistant(t.Context(), newRequest("a", "0"))
+	require.NoError(t, err)
+	update := runtime.UpdateAssistantRequest{Tenant: "default", ID: "a", Name: new("x")}
+	for range assistants.MaxVersions - 1 {
+		_, err = k.UpdateAssistant(t.Context(), update)
+		require.NoError(t, err)
+	}
+	const callsOfUpdate = 3 // head, version, change
+	broken := faulty.New(inner, faulty.Plan{At: callsOfUpdate + 1, For: -1, Mode: faulty.FailBefore})
+	done, err := newKeeper(broken, 10).UpdateAssistant(t.Context(), update)
+	require.NoError(t, err)
+	require.Equal(t, assistants.MaxVersions+1, done.Version)
+	q := runtime.AssistantVersionQuery{Tenant: "default", ID: "a", Limit: 2 * assistants.MaxVersions, MaxBytes: 1 << 20}
+	for _, want := range []int{assistants.MaxVersions + 1, assistants.MaxVersions} {
+		versions, _, err := k.ListVersions(t.Context(), q)
+		require.NoError(t, err)
+		require.Len(t, versions, want)
+		_, err = k.UpdateAssistant(t.Context(), update)
+		require.NoError(t, err)
+	}
 }
 
 func TestListsOfAssistants(t *testing.T) {
@@ -206,8 +246,11 @@ func TestRefusals(t *testing.T) {
 		require.Equal(t, "agent", graph)
 		return denied
 	}
-	_, err = k.UpdateAssistant(t.Context(), runtime.UpdateAssistantRequest{Tenant: "default", ID: "a", Name: new("x"), Admits: admits})
-	requireReason(t, runtime.ReasonAccessDenied, err)
+	for _, update := range []runtime.UpdateAssistantRequest{{Name: new("x")}, {Etag: made.Revision + 1}, {Graph: new("unknown")}} {
+		update.Tenant, update.ID, update.Admits = "default", "a", admits
+		_, err = k.UpdateAssistant(t.Context(), update)
+		requireReason(t, runtime.ReasonAccessDenied, err)
+	}
 	_, err = k.ActivateVersion(t.Context(), "default", "a", 1, admits)
 	requireReason(t, runtime.ReasonAccessDenied, err)
 	requireReason(t, runtime.ReasonAccessDenied, k.DeleteAssistant(t.Context(), "default", "a", 0, admits))

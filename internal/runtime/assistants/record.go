@@ -65,12 +65,13 @@ func putVersion(t *commit.Tx, a *runtime.Assistant) error {
 // nameLabel is the label with the name. Labels of clients have no such key.
 const nameLabel = "\x00name"
 
-// setActive makes a version the active one: the head has what lists show and select by.
+// setActive makes a version the active one: the head has what lists show and select by. Its time is
+// that of the version, as versions show it.
 func setActive(t *commit.Tx, id string, a *runtime.Assistant) {
 	labels := make(map[string]string, len(a.Metadata)+1)
 	maps.Copy(labels, a.Metadata)
 	labels[nameLabel] = a.Name
-	t.Head.Checkpoint, t.Head.Graph, t.Head.Metadata = id, a.Graph, labels
+	t.Head.Checkpoint, t.Head.Graph, t.Head.Metadata, t.Head.Updated = id, a.Graph, labels, a.Updated
 }
 
 // parseHead returns what the head has of the active version.
@@ -92,13 +93,14 @@ func newAssistant(head *checkpoint.Head) runtime.Assistant {
 	return runtime.Assistant{Tenant: strings.TrimPrefix(held, holder("")), ID: id, Created: head.Created, Revision: head.Revision}
 }
 
-// readVersion reads the version of a checkpoint. Errors: those of the store.
+// readVersion reads the version of a checkpoint. Errors: those of runtime.TranslateStoreError.
 func (k *Keeper) readVersion(ctx context.Context, head *checkpoint.Head, id string) (runtime.Assistant, error) {
 	cp, err := k.opts.Store.Checkpoint(ctx, head.Thread, "", id)
 	if err != nil {
-		return runtime.Assistant{}, err
+		return runtime.Assistant{}, runtime.TranslateStoreError(err)
 	}
-	return parseVersion(head, cp)
+	a, err := parseVersion(head, cp)
+	return a, runtime.TranslateStoreError(err)
 }
 
 func parseVersion(head *checkpoint.Head, cp *checkpoint.Checkpoint) (runtime.Assistant, error) {

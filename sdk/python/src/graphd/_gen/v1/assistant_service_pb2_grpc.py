@@ -9,6 +9,9 @@ from graphd._gen.v1 import assistant_service_pb2 as graphd_dot_v1_dot_assistant_
 class AssistantServiceStub(object):
     """Keeps assistants. A program that starts a run for one reads it and gives its
     context to the run; the API of LangGraph Server does so.
+
+    For a caller that does not see the graph of the active version there is no such
+    assistant. Versions with other graphs that it does not see are hidden as well.
     """
 
     def __init__(self, channel):
@@ -57,6 +60,9 @@ class AssistantServiceStub(object):
 class AssistantServiceServicer(object):
     """Keeps assistants. A program that starts a run for one reads it and gives its
     context to the run; the API of LangGraph Server does so.
+
+    For a caller that does not see the graph of the active version there is no such
+    assistant. Versions with other graphs that it does not see are hidden as well.
     """
 
     def CreateAssistant(self, request, context):
@@ -85,7 +91,8 @@ class AssistantServiceServicer(object):
 
     def UpdateAssistant(self, request, context):
         """Changes an assistant: it gets a further version, which becomes the active
-        one. Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH.
+        one. The caller needs the method for the graph before and after.
+        Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -100,7 +107,8 @@ class AssistantServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ActivateAssistantVersion(self, request, context):
-        """Makes a version of an assistant the active one.
+        """Makes a version of an assistant the active one. The caller needs the method for
+        the graphs of both versions.
         Errors: ASSISTANT_NOT_FOUND, also for a version that it does not have.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -163,6 +171,9 @@ def add_AssistantServiceServicer_to_server(servicer, server):
 class AssistantService(object):
     """Keeps assistants. A program that starts a run for one reads it and gives its
     context to the run; the API of LangGraph Server does so.
+
+    For a caller that does not see the graph of the active version there is no such
+    assistant. Versions with other graphs that it does not see are hidden as well.
     """
 
     @staticmethod

@@ -438,6 +438,9 @@ export const AssistantViewSchema: GenEnum<AssistantView> = /*@__PURE__*/
  * Keeps assistants. A program that starts a run for one reads it and gives its
  * context to the run; the API of LangGraph Server does so.
  *
+ * For a caller that does not see the graph of the active version there is no such
+ * assistant. Versions with other graphs that it does not see are hidden as well.
+ *
  * @generated from service graphd.v1.AssistantService
  */
 export const AssistantService: GenService<{
@@ -476,7 +479,8 @@ export const AssistantService: GenService<{
   },
   /**
    * Changes an assistant: it gets a further version, which becomes the active
-   * one. Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH.
+   * one. The caller needs the method for the graph before and after.
+   * Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH.
    *
    * @generated from rpc graphd.v1.AssistantService.UpdateAssistant
    */
@@ -497,7 +501,8 @@ export const AssistantService: GenService<{
     output: typeof ListAssistantVersionsResponseSchema;
   },
   /**
-   * Makes a version of an assistant the active one.
+   * Makes a version of an assistant the active one. The caller needs the method for
+   * the graphs of both versions.
    * Errors: ASSISTANT_NOT_FOUND, also for a version that it does not have.
    *
    * @generated from rpc graphd.v1.AssistantService.ActivateAssistantVersion
