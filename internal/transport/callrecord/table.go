@@ -186,7 +186,7 @@ func otherMethods() []Row {
 			Skipped: []string{"assistant.description"},
 		},
 		{Method: assistantService + "GetAssistant", Kind: Shows, Shown: []string{"assistant_id", "version"}},
-		{Method: assistantService + "ListAssistants", Kind: Shows, Shown: []string{"graph"}},
+		{Method: assistantService + "ListAssistants", Kind: Shows, Graph: "graph", Shown: []string{"metadata", "view"}},
 		{
 			Method: assistantService + "UpdateAssistant", Kind: Changes, Graph: "assistant.graph",
 			Shown:   []string{"assistant.assistant_id", "assistant.name", "assistant.metadata", "assistant.etag", "update_mask.paths"},
