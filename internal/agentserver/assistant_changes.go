@@ -2,6 +2,7 @@ package agentserver
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -57,8 +58,8 @@ func (w *assistantWriting) toAssistant() (*graphdv1.Assistant, []string, error) 
 	if err := w.checkConfig(); err != nil {
 		return nil, nil, err
 	}
-	for key := range labels {
-		paths = append(paths, "metadata."+key)
+	if len(w.Metadata) > 0 {
+		paths = append(paths, "metadata")
 	}
 	return a, paths, nil
 }
@@ -130,16 +131,19 @@ func (c *call) answerTaken(taken *chosenAssistant, given *assistantWriting, err 
 	return c.writeJSON(http.StatusOK, shown)
 }
 
-// keptInPath returns the id of the assistant in the path, which must be one that is kept.
-func (c *call) keptInPath() (string, error) {
+// keptInPath returns the assistant in the path, which must be one that is kept.
+func (c *call) keptInPath() (*graphdv1.Assistant, error) {
 	found, err := c.findAssistant(c.r.PathValue("assistant"))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if found.kept == nil {
-		return "", newError(http.StatusConflict, "DEFAULT_ASSISTANT", "the default assistant of a graph can't be changed: POST /assistants makes another one of the graph")
+	if found.kept != nil {
+		return found.kept, nil
 	}
-	return found.id(), nil
+	if _, err := c.readDefaultAssistant(found.graph); err != nil {
+		return nil, err
+	}
+	return nil, newError(http.StatusConflict, "DEFAULT_ASSISTANT", "the default assistant of a graph can't be changed: POST /assistants makes another one of the graph")
 }
 
 // updateAssistant answers PATCH /assistants/{id}. Metadata is added to what there is.
@@ -148,23 +152,40 @@ func updateAssistant(c *call) error {
 	if err := c.decodeBody(&given); err != nil {
 		return err
 	}
-	id, err := c.keptInPath()
-	if err != nil {
-		return err
+	for {
+		kept, err := c.keptInPath()
+		if err != nil {
+			return err
+		}
+		changed, err := given.changeAssistant(c, kept)
+		switch {
+		case reasonOf(err) == "ETAG_MISMATCH": // another call has changed it meanwhile
+		case err != nil:
+			return err
+		default:
+			return c.writeJSON(http.StatusOK, newAssistant(changed))
+		}
 	}
-	change, paths, err := given.toAssistant()
+}
+
+// changeAssistant changes an assistant. Metadata is merged here, because one label says which others are no
+// texts. Errors: ETAG_MISMATCH when the assistant was changed since it was read.
+func (w assistantWriting) changeAssistant(c *call, kept *graphdv1.Assistant) (*graphdv1.Assistant, error) {
+	etag := ""
+	if len(w.Metadata) > 0 {
+		merged := readLabels(kept.GetMetadata())
+		maps.Copy(merged, w.Metadata)
+		w.Metadata, etag = merged, kept.GetEtag()
+	}
+	wanted, paths, err := w.toAssistant()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(paths) == 0 {
-		return invalidField("body", "changes nothing: want graph_id, name, description, config, context or metadata")
+		return nil, invalidField("body", "changes nothing: want graph_id, name, description, config, context or metadata")
 	}
-	change.AssistantId = id
-	changed, err := c.assistants.UpdateAssistant(c.ctx, &graphdv1.UpdateAssistantRequest{Assistant: change, UpdateMask: &fieldmaskpb.FieldMask{Paths: paths}})
-	if err != nil {
-		return err
-	}
-	return c.writeJSON(http.StatusOK, newAssistant(changed))
+	wanted.AssistantId, wanted.Etag = kept.GetAssistantId(), etag
+	return c.assistants.UpdateAssistant(c.ctx, &graphdv1.UpdateAssistantRequest{Assistant: wanted, UpdateMask: &fieldmaskpb.FieldMask{Paths: paths}})
 }
 
 // deleteAssistant answers DELETE /assistants/{id}.
@@ -176,11 +197,11 @@ func deleteAssistant(c *call) error {
 	if withThreads {
 		return invalidField("delete_threads", "is not served: find the threads with POST /threads/search, and delete them first")
 	}
-	id, err := c.keptInPath()
+	kept, err := c.keptInPath()
 	if err != nil {
 		return err
 	}
-	if _, err := c.assistants.DeleteAssistant(c.ctx, &graphdv1.DeleteAssistantRequest{AssistantId: id}); err != nil {
+	if _, err := c.assistants.DeleteAssistant(c.ctx, &graphdv1.DeleteAssistantRequest{AssistantId: kept.GetAssistantId()}); err != nil {
 		return err
 	}
 	return c.writeNothing()
@@ -200,11 +221,11 @@ func activateAssistantVersion(c *call) error {
 	if given.Version < 1 {
 		return invalidField("version", "is %d: want the number of a version, from 1", given.Version)
 	}
-	id, err := c.keptInPath()
+	kept, err := c.keptInPath()
 	if err != nil {
 		return err
 	}
-	active, err := c.assistants.ActivateAssistantVersion(c.ctx, &graphdv1.ActivateAssistantVersionRequest{AssistantId: id, Version: given.Version})
+	active, err := c.assistants.ActivateAssistantVersion(c.ctx, &graphdv1.ActivateAssistantVersionRequest{AssistantId: kept.GetAssistantId(), Version: given.Version})
 	if err != nil {
 		return err
 	}

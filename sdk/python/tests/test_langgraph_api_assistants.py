@@ -190,6 +190,7 @@ async def test_what_can_not_be_kept_is_refused(client: LangGraphClient) -> None:
     default = (await client.assistants.get("talk"))["assistant_id"]
     assert await http_status(client.assistants.update(default, name="x")) == 409
     assert await http_status(client.assistants.delete(default)) == 409
+    assert await http_status(client.assistants.delete("nothing")) == 404
     assert await http_status(client.assistants.create("talk", assistant_id=default)) == 409
     assert await client.assistants.create("talk", assistant_id=default, if_exists="do_nothing") == (
         await client.assistants.get("talk")
@@ -201,7 +202,16 @@ async def test_changes_at_once_are_all_kept(client: LangGraphClient) -> None:
     assistant = (await client.assistants.create("talk"))["assistant_id"]
     await asyncio.gather(*[client.assistants.update(assistant, metadata={f"key{i}": i}) for i in range(8)])
     kept = await client.assistants.get(assistant)
-    assert (kept["version"], len(kept["metadata"])) == (9, 8)
+    assert (kept["version"], kept["metadata"]) == (9, {f"key{i}": i for i in range(8)})
+
+
+async def test_metadata_keeps_what_it_is(client: LangGraphClient) -> None:
+    made = await client.assistants.create("talk", metadata={"level": 3, "deep": {"a": [1]}, "team": "blue"})
+    assistant = made["assistant_id"]
+    changed = await client.assistants.update(assistant, metadata={"count": 5})
+    assert changed["metadata"] == {"level": 3, "deep": {"a": [1]}, "team": "blue", "count": 5}
+    changed = await client.assistants.update(assistant, metadata={"level": "3"})
+    assert changed["metadata"] == {"level": "3", "deep": {"a": [1]}, "team": "blue", "count": 5}
 
 
 async def test_schemas_and_graphs_of_an_assistant(client: LangGraphClient) -> None:
