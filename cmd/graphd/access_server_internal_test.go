@@ -165,15 +165,16 @@ func findMethod(t *testing.T, method string) protoreflect.MethodDescriptor {
 func requestTexts() map[string]string {
 	const graph, thread, interrupts, registry, assistants, worker = "GraphService/", "ThreadService/", "InterruptService/", "RegistryService/", "AssistantService/", "WorkerService/"
 	return map[string]string{
-		graph + "Stream":    `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
-		graph + "StartRun":  `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
-		graph + "Resume":    `resume {thread_id: "GRAPH" responses {interrupt_id: "none" value {json: "1"}}}`,
-		graph + "ResumeRun": `resume {thread_id: "GRAPH" responses {interrupt_id: "none" value {json: "1"}}}`,
-		graph + "Watch":     `thread_id: "GRAPH" run_id: "none"`,
-		graph + "WaitRun":   `thread_id: "GRAPH" run_id: "none"`,
-		graph + "GetRun":    `thread_id: "GRAPH" run_id: "none"`,
-		graph + "ListRuns":  `thread_id: "GRAPH"`,
-		graph + "CancelRun": `thread_id: "GRAPH" run_id: "none"`,
+		graph + "Stream":        `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
+		graph + "StartRun":      `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
+		graph + "Resume":        `resume {thread_id: "GRAPH" responses {interrupt_id: "none" value {json: "1"}}}`,
+		graph + "ResumeRun":     `resume {thread_id: "GRAPH" responses {interrupt_id: "none" value {json: "1"}}}`,
+		graph + "Watch":         `thread_id: "GRAPH" run_id: "none"`,
+		graph + "WaitRun":       `thread_id: "GRAPH" run_id: "none"`,
+		graph + "GetRun":        `thread_id: "GRAPH" run_id: "none"`,
+		graph + "ListRuns":      `thread_id: "GRAPH"`,
+		graph + "CancelRun":     `thread_id: "GRAPH" run_id: "none"`,
+		graph + "AddRunWebhook": `thread_id: "GRAPH" run_id: "none" webhook_id: "w" url: "https://example.com/"`,
 
 		thread + "CreateThread":    `thread_id: "root-thread" thread {graph: "GRAPH"}`,
 		thread + "GetThread":       `thread_id: "GRAPH"`,

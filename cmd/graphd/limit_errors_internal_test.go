@@ -180,6 +180,17 @@ func limitCases() map[string]limitCase {
 			_, err := s.client.CopyThread(s.t.Context(), &graphdv1.CopyThreadRequest{SourceThreadId: "t", ThreadId: "u"})
 			return s.reasonOf(err)
 		}},
+		"run-webhooks": {value: "1", otherOptions: []string{"--langgraph=127.0.0.1:0"}, exceedLimit: func(s *limitedServer) (string, map[string]string) {
+			s.mustPutGraph(remoteGraph)
+			run, err := s.client.StartRun(s.t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{ThreadId: "t", Graph: "r", CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: jsonPayload("{}")}}})
+			require.NoError(s.t, err)
+			add := func(id string) error {
+				_, err := s.client.AddRunWebhook(s.t.Context(), &graphdv1.AddRunWebhookRequest{ThreadId: "t", RunId: run.GetRunId(), WebhookId: id, Url: "https://example.com/"})
+				return err
+			}
+			require.NoError(s.t, add("a"))
+			return s.reasonOf(add("b"))
+		}},
 		"max-task-memo-bytes": {value: "1000", exceedLimit: func(s *limitedServer) (string, map[string]string) {
 			return s.reasonOf(s.recordMemo(long))
 		}},

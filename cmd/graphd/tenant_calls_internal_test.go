@@ -108,6 +108,7 @@ func (c *tenantClient) changeEverything() {
 	c.answerQuestions(nextQuestion)
 	c.changeThreads()
 	c.keepAssistants()
+	c.addWebhook()
 }
 
 // makeThreads has the server make threads, with ids of its own.
@@ -194,6 +195,12 @@ func (c *tenantClient) discussQuestion(id string, nextQuestion func() *graphdv1.
 	trail, err := c.ListTrail(ctx, &graphdv1.ListTrailRequest{ThreadId: "t-new", InterruptId: id})
 	require.NoError(t, err)
 	require.Len(t, trail.GetEntries(), 6)
+}
+
+// addWebhook asks for a webhook, which this server does not call.
+func (c *tenantClient) addWebhook() {
+	_, err := c.AddRunWebhook(c.ctx, &graphdv1.AddRunWebhookRequest{ThreadId: "t-flow", RunId: "r", WebhookId: "w", Url: "https://example.com/"})
+	require.Equal(c.t, "FEATURE_DISABLED", reasonOfRefusal(err))
 }
 
 // keepAssistants makes, changes, lists and deletes assistants. Both tenants have one with the id.

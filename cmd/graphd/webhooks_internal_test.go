@@ -19,7 +19,7 @@ func TestWebhookOptionsAreChecked(t *testing.T) {
 	}{
 		{[]string{"--webhooks", file}, file + ":2: endpoints[0].secrets has 0 entries: want one, or two while they are exchanged"},
 		{[]string{"--webhooks", file + "x"}, "no such file"},
-		{[]string{"--webhook-allow", "10.0.0.0/8"}, "--webhook-allow needs --webhooks"},
+		{[]string{"--webhook-allow", "10.0.0.0/8"}, "--webhook-allow needs --webhooks or --langgraph"},
 		{[]string{"--webhooks", file, "--webhook-allow", "a b"}, `--webhook-allow: the pattern "a b"`},
 	} {
 		got := commandRunner{}.runCommand(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--store", "memory"}, test.flags...)...)

@@ -142,7 +142,7 @@ func mayCall(role access.Role, method string) bool {
 		return true
 	}
 	reads := startsWith("Get", "List", "Count", "Watch", "Wait") && service != "WorkerService"
-	runs := service == "GraphService" && isOneOf("Stream", "StartRun", "CancelRun") ||
+	runs := service == "GraphService" && isOneOf("Stream", "StartRun", "CancelRun", "AddRunWebhook") ||
 		service == "ThreadService" && isOneOf("CreateThread", "UpdateThread")
 	switch {
 	case service == "NodeService":

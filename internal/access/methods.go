@@ -72,6 +72,7 @@ func Methods() []MethodRow {
 		{graphService + "GetRun", ScopeGraph, inbox},
 		{graphService + "ListRuns", ScopeGraph, viewers},
 		{graphService + "CancelRun", ScopeGraph, starters},
+		{graphService + "AddRunWebhook", ScopeGraph, starters},
 
 		{threadService + "CreateThread", ScopeGraph, starters},
 		{threadService + "GetThread", ScopeGraph, inbox},

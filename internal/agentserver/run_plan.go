@@ -26,6 +26,10 @@ type plan struct {
 	isTemporary bool                 // the thread is deleted when the run ends
 }
 
+// webhookTTL is how long the thread of a stateless run with a webhook is kept after its last change:
+// as long as the webhook is tried, and some more.
+const webhookTTL = 4 * time.Hour
+
 // temporaryTTL is how long the thread of a stateless run is kept when no request sees its end.
 const temporaryTTL = 5 * time.Minute
 
@@ -51,6 +55,9 @@ func (c *call) readPlan() (*plan, error) {
 
 // newPlan finds the assistant of a request, and completes the request by what it is configured with.
 func (c *call) newPlan(r *runRequest, thread string) (*plan, error) {
+	if err := c.checkWebhook(r); err != nil {
+		return nil, err
+	}
 	of, err := c.findAssistant(r.Assistant)
 	if err != nil {
 		return nil, refuseAssistant(err)
@@ -79,6 +86,10 @@ func (p *plan) planStateless(c *call, graph string) error {
 	if p.request.OnCompletion != "keep" {
 		p.isTemporary = true
 		wanted.Expiration = &graphdv1.Thread_Ttl{Ttl: durationpb.New(temporaryTTL + p.request.delay().AsDuration())}
+	}
+	if p.isTemporary && p.request.Webhook != "" { // the thread has to be there when the webhook is called
+		p.isTemporary = false
+		wanted.Expiration = &graphdv1.Thread_Ttl{Ttl: durationpb.New(webhookTTL + p.request.delay().AsDuration())}
 	}
 	if p.request.Command.isResume() {
 		return invalidField("command.resume", "is an answer without a thread: POST it to /threads/{thread_id}/runs")
@@ -330,11 +341,42 @@ func (p *plan) beginRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
 			p.dropThread(c)
 		}
 		if err == nil {
-			p.labelThread(c)
+			err = p.noteBegun(c, begun)
 		}
 		return begun, refuseAssistant(err)
 	}
-	return c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+	begun, err := c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+	if err == nil {
+		err = p.noteBegun(c, begun)
+	}
+	return begun, err
+}
+
+// noteBegun notes what the request wants beside its run, once that has begun: its webhook, and the
+// assistant of the thread.
+func (p *plan) noteBegun(c *call, of *graphdv1.Run) error {
+	if p.start != nil {
+		p.labelThread(c)
+	}
+	if p.request.Webhook == "" {
+		return nil
+	}
+	l := p.settleLeg(of)
+	_, err := c.graphs.AddRunWebhook(c.ctx, &graphdv1.AddRunWebhookRequest{
+		ThreadId: p.thread, RunId: of.GetRunId(), WebhookId: l.ID, AfterSequence: l.After, Url: p.request.Webhook,
+	})
+	return err
+}
+
+// checkWebhook refuses a webhook that would not be called, before anything begins.
+func (c *call) checkWebhook(r *runRequest) error {
+	if r.Webhook == "" {
+		return nil
+	}
+	if err := c.server.opts.CheckWebhook(r.Webhook); err != nil {
+		return invalidField("webhook", "is refused: %s", err)
+	}
+	return nil
 }
 
 // labelThread notes the assistant whose run has begun in the labels of the thread, by which the thread

@@ -171,8 +171,6 @@ func (r *runRequest) refuseUnserved() error {
 		return invalidField("after_seconds", "is for a run that is started, and this command starts none: send it when it is to count")
 	case r.delay() != nil && (r.Multitask == "interrupt" || r.Multitask == "rollback"):
 		return invalidField("multitask_strategy", "is %q: a run that begins later waits for its turn; want enqueue", r.Multitask)
-	case r.Webhook != "":
-		return invalidField("webhook", "is not served: --webhooks of the server tell of questions, and joining a run tells of its end")
 	case len(r.FeedbackKeys) > 0:
 		return invalidField("feedback_keys", "is not served: there is no LangSmith to send feedback to")
 	case r.Command != nil && !isAbsent(r.Command.Update) && !isObject(r.Command.Update):

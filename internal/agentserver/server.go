@@ -21,6 +21,8 @@ type Options struct {
 	Version string
 	// StallTimeout is how long a client may take no event of a stream.
 	StallTimeout time.Duration
+	// CheckWebhook refuses a URL to which nothing is sent.
+	CheckWebhook func(url string) error
 	// OnPanic is told of a panic, which ends its request alone.
 	OnPanic func(*contain.PanicError)
 }

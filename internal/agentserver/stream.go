@@ -43,10 +43,10 @@ func streamRun(c *call) error {
 		p.dropThread(c)
 		return refuseAssistant(err)
 	}
-	if p.start != nil {
-		p.labelThread(c)
-	}
 	of := first.GetOpened().GetRun()
+	if err := p.noteBegun(c, of); err != nil {
+		return err
+	}
 	l := p.settleLeg(of)
 	c.setLocation(p.thread, l.ID, "stream")
 	s := newRunStream(c, of, l, p.leg)

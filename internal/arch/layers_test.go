@@ -291,6 +291,10 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
+		path: "internal/runtime/webhooks", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint", "internal/payload"},
+	},
+	{
 		path: "internal/runtime/placement", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph"},
 	},
@@ -339,7 +343,7 @@ var layers = []layer{
 		path: "internal/runtime/due", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/ownership", "internal/runtime/placement",
-			"internal/runtime/query", "internal/runtime/superstep", "internal/checkpoint", "internal/payload",
+			"internal/runtime/query", "internal/runtime/superstep", "internal/runtime/webhooks", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{
@@ -347,7 +351,7 @@ var layers = []layer{
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
 			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/holdings", "internal/runtime/ownership",
-			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions", "internal/runtime/assistants",
+			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions", "internal/runtime/assistants", "internal/runtime/webhooks",
 			"internal/runtime/views", "internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},
@@ -546,7 +550,7 @@ var layers = []layer{
 	{path: "internal/access", neverLinks: concatLists(wirePackages, driverPackages)},
 	{path: "internal/tlsfiles", containsPanics: true, neverLinks: outerPackages},
 	{path: "internal/notify", mayImport: []string{"internal/checkpoint"}, containsPanics: true, neverLinks: outerPackages},
-	{path: "internal/notify/webhook", mayImport: []string{"internal/notify"}, containsPanics: true, neverLinks: outerPackages},
+	{path: "internal/notify/webhook", mayImport: []string{"internal/notify", "internal/egress"}, containsPanics: true, neverLinks: outerPackages},
 	{path: "internal/notify/cursor", mayImport: []string{"internal/notify", "internal/checkpoint"}, containsPanics: true, neverLinks: outerPackages},
 	{
 		path: "internal/notify/endpointfile", neverLinks: outerPackages,

@@ -49,13 +49,18 @@ func (l *langGraphServer) buildServer(o *Options, version string, log *zap.Logge
 	if err != nil {
 		return err
 	}
+	allowed, err := o.parsePatterns()
+	if err != nil {
+		return err
+	}
 	door := web.NewDoor(web.DoorOptions{
 		Listener: l.calls, MaxMessageBytes: o.MaxMessage, MaxIncoming: o.MaxIncoming, MaxUnread: o.MaxUnread,
 		Callers: web.CallerParts{UserHeader: o.TrustHeader, GroupsHeader: o.TrustGroupsHeader},
 	})
 	api := agentserver.New(agentserver.Options{
 		Door: door, Origins: o.LangGraphOrigins, Hosts: guard, Version: version, StallTimeout: o.Stall,
-		OnPanic: contain.LogPanic(log, "a request of a client of LangGraph Server panicked"),
+		CheckWebhook: func(url string) error { return checkRunWebhook(allowed, url) },
+		OnPanic:      contain.LogPanic(log, "a request of a client of LangGraph Server panicked"),
 	})
 	l.setServer(&http.Server{
 		Handler: api, ConnContext: door.AddConnection, ConnState: door.TrackState,

@@ -61,6 +61,7 @@ type LimitOptions struct {
 	ParallelTasks    int
 	QueuedRuns       int
 	Assistants       int
+	RunWebhooks      int
 	StoreTimeout     time.Duration
 }
 
@@ -120,6 +121,7 @@ func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.StepLimit, "step-limit", 10_000, "how many supersteps a run may have when neither it nor its graph says")
 	f.IntVar(&o.ParallelTasks, "parallel-tasks", 64, "how many tasks of one superstep run at the same time")
 	f.IntVar(&o.QueuedRuns, "queued-runs", 64, "how many runs may wait behind one another in a thread; further ones get THREAD_QUEUE_FULL")
+	f.IntVar(&o.RunWebhooks, "run-webhooks", 10_000, "how many webhooks of runs of a tenant may wait to be called; further ones get TOO_MANY_REQUESTS")
 	f.IntVar(&o.Assistants, "assistants", 10_000, "how many assistants a tenant may keep; further ones get TOO_MANY_ASSISTANTS")
 	f.DurationVar(&o.StoreTimeout, "store-timeout", 5*time.Second,
 		"how long a call waits for the store; then it gets STORE_UNAVAILABLE; with sqlite changes go by --change-wait, plus 30 s")
@@ -154,6 +156,7 @@ func (o *LimitOptions) validateOptions() error {
 		{"parallel-tasks", o.ParallelTasks, 1 << 20},
 		{"queued-runs", o.QueuedRuns, 1 << 20},
 		{"assistants", o.Assistants, 1 << 20},
+		{"run-webhooks", o.RunWebhooks, 1 << 20},
 		{"max-endpoints", o.MaxEndpoints, 1 << 20},
 		{"max-workers", o.MaxWorkers, 1 << 20},
 		{"max-worker-bytes", int(o.MaxWorkerBytes), 1 << 40},
@@ -214,7 +217,7 @@ func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.MaxLiveBytes = o.liveByteLimit(debug.SetMemoryLimit(-1))
 	r.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
 	r.RecentEventBytes, r.RecentViewBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxRecentThreads, o.MaxCopyBytes
-	r.StatisticsLimit, r.AssistantLimit = o.StatisticsGroups, o.Assistants
+	r.StatisticsLimit, r.AssistantLimit, r.RunWebhookLimit = o.StatisticsGroups, o.Assistants, o.RunWebhooks
 	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 

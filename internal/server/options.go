@@ -198,7 +198,7 @@ func (o *Options) validateOptions() error {
 	}
 	return errors.Join(
 		o.validateTLS(), o.EndpointTLSOptions.validateOptions(), o.RedisTLSOptions.validateOptions(o.Store), o.validateCallers(),
-		o.validateAccess(), o.AuditOptions.validateOptions(), o.WebhookOptions.validateOptions(), o.validateLinks(), o.validateHTTP(), o.validateLangGraph(), o.validateSignIn(), o.validateProxy(),
+		o.validateAccess(), o.AuditOptions.validateOptions(), o.validateWebhooks(), o.validateLinks(), o.validateHTTP(), o.validateLangGraph(), o.validateSignIn(), o.validateProxy(),
 		o.LimitOptions.validateOptions(),
 		o.GraphOptions.validateOptions(), o.ValueOptions.validateOptions(), o.StoreOptions.validateOptions())
 }

@@ -276,6 +276,9 @@ func (s *Server) buildServices(
 	if err := s.addCallers(ctx, o, name, metrics, &options); err != nil {
 		return err
 	}
+	if err := s.callRunWebhooks(&o, info.Version); err != nil {
+		return err
+	}
 	if s.grpc, err = transport.NewServer(options); err != nil {
 		return err
 	}
@@ -309,7 +312,7 @@ func (s *Server) newTransportOptions(o Options, metrics *telemetry.Metrics) tran
 		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.Engine.FollowInterrupts(memory, q, after)
 		},
-		Registry: s.registry, Assistants: s.Engine.Assistants(), Log: log, Now: s.Engine.Now, TLS: s.tls,
+		Registry: s.registry, Assistants: s.Engine.Assistants(), RunWebhooks: s.Engine.Webhooks(), Log: log, Now: s.Engine.Now, TLS: s.tls,
 		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics, HandshakeMetrics: metrics,
 	}
 	o.setTransportLimits(&opts)

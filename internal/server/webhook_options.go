@@ -20,7 +20,7 @@ type WebhookOptions struct {
 func (o *WebhookOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Webhooks, flagWebhooks, "",
 		"YAML file with endpoints that are told over HTTP what happens to questions, signed: name, url, secrets, and which questions; the same for all replicas")
-	f.StringArrayVar(&o.WebhookAllow, FlagWebhookAllow, nil, "host or addresses beyond the Internet to which --webhooks may send, in the forms of "+
+	f.StringArrayVar(&o.WebhookAllow, FlagWebhookAllow, nil, "host or addresses beyond the Internet to which --webhooks, and webhooks of runs of --langgraph, may send, in the forms of "+
 		"--endpoint-allow (repeatable; default: public addresses only)")
 }
 
@@ -30,10 +30,10 @@ const (
 	FlagWebhookAllow = "webhook-allow"
 )
 
-// validateOptions returns an error for values that can't work together.
-func (o *WebhookOptions) validateOptions() error {
-	if len(o.WebhookAllow) > 0 && o.Webhooks == "" {
-		return exit.Usagef("--%s needs --%s", FlagWebhookAllow, flagWebhooks).WithHint("name the file with the endpoints")
+// validateWebhooks returns an error for values that can't work together.
+func (o *Options) validateWebhooks() error {
+	if len(o.WebhookAllow) > 0 && o.Webhooks == "" && o.LangGraph == "" {
+		return exit.Usagef("--%s needs --%s or --%s", FlagWebhookAllow, flagWebhooks, flagLangGraph).WithHint("name the file with the endpoints")
 	}
 	_, err := o.parsePatterns()
 	return err

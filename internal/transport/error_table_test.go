@@ -220,6 +220,7 @@ func sampleErrors() map[string]struct {
 		"quota.ExceededError":              {&quota.ExceededError{Limit: quota.Streams}, "QUOTA_EXCEEDED"},
 		"runtime.ErrElsewhere":             {runtime.ErrElsewhere, "INTERNAL"},
 		"runtime.ErrMoved":                 {runtime.ErrMoved, "INTERNAL"},
+		"runtime.ErrWebhookRefused":        {runtime.ErrWebhookRefused, "INTERNAL"},
 		"runtime.ErrSiblingFailed":         {runtime.ErrSiblingFailed, "INTERNAL"},
 		"runtime.Error":                    {runtime.Errorf("THREAD_BUSY", "busy"), "THREAD_BUSY"},
 	}

@@ -17,6 +17,8 @@ import (
 type graphService struct {
 	graphdv1.UnimplementedGraphServiceServer
 	*service
+
+	webhooks RunWebhooks
 }
 
 // Stream starts a run and follows it. Errors: those of StartRun,

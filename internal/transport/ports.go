@@ -162,6 +162,12 @@ type Assistants interface {
 	DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(graph string) error) error
 }
 
+// RunWebhooks keeps addresses that are told when runs stop.
+type RunWebhooks interface {
+	// AddWebhook keeps a webhook until it was called.
+	AddWebhook(ctx context.Context, w runtime.RunWebhook) error
+}
+
 // Workers knows the connected workers.
 type Workers interface {
 	// Workers lists them by id.

@@ -38,7 +38,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// Options make a Server. Engine, Follow, FollowInterrupts, Registry and Assistants must be set;
+// Options make a Server. Engine, Follow, FollowInterrupts, Registry, Assistants and RunWebhooks must be set;
 // other zero fields mean their defaults.
 type Options struct {
 	Engine Engine
@@ -49,6 +49,7 @@ type Options struct {
 	FollowInterrupts func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) InterruptFollower
 	Registry         Registry
 	Assistants       Assistants
+	RunWebhooks      RunWebhooks
 	Workers          Workers // nil = no workers can connect
 	// Hub hands tasks to workers; with it Workers need not be set. nil = no
 	// workers can connect.
@@ -201,8 +202,8 @@ type Server struct {
 // missing or can't be used.
 func NewServer(o Options) (*Server, error) {
 	o = o.withDefaults()
-	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil || o.Assistants == nil {
-		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts, Registry and Assistants must be set")
+	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil || o.Assistants == nil || o.RunWebhooks == nil {
+		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts, Registry, Assistants and RunWebhooks must be set")
 	}
 	if o.Access != nil && (o.Authenticator == nil || len(o.TokenKey) == 0) {
 		return nil, fmt.Errorf("transport: Access needs an Authenticator, and a TokenKey that is secret")
@@ -303,7 +304,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		tokens: listing.TokenCodec{Key: o.TokenKey, IsSealed: o.Access != nil}, limits: o.Limits, access: o.Access,
 		readSlots: make(chan struct{}, maxStateReads),
 	}
-	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common})
+	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common, webhooks: o.RunWebhooks})
 	graphdv1.RegisterThreadServiceServer(at, &threadService{service: common})
 	graphdv1.RegisterInterruptServiceServer(at, &interruptService{
 		service: common, encoded: flow.NewEncodedCache[encodedChangeKey](), followInterrupts: o.FollowInterrupts, links: o.Links,

@@ -85,7 +85,7 @@ func (x CancelRunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CancelRunRequest_Action.Descriptor instead.
 func (CancelRunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_service_proto_rawDescGZIP(), []int{9, 0}
+	return file_graphd_v1_graph_service_proto_rawDescGZIP(), []int{10, 0}
 }
 
 // Asks to start a run and follow it.
@@ -781,6 +781,88 @@ func (x *ListRunsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Asks to be told when a run has stopped.
+type AddRunWebhookRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread of the run.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The run.
+	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Id of the webhook, unique in the thread. The same id again adds nothing.
+	WebhookId string `protobuf:"bytes,3,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// Event of the thread after which a stop counts; 0 means any.
+	AfterSequence uint64 `protobuf:"varint,4,opt,name=after_sequence,json=afterSequence,proto3" json:"after_sequence,omitempty"`
+	// Where to POST: https:// and a public host, or what --webhook-allow names.
+	Url           string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddRunWebhookRequest) Reset() {
+	*x = AddRunWebhookRequest{}
+	mi := &file_graphd_v1_graph_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddRunWebhookRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddRunWebhookRequest) ProtoMessage() {}
+
+func (x *AddRunWebhookRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_graph_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddRunWebhookRequest.ProtoReflect.Descriptor instead.
+func (*AddRunWebhookRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_graph_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AddRunWebhookRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *AddRunWebhookRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *AddRunWebhookRequest) GetWebhookId() string {
+	if x != nil {
+		return x.WebhookId
+	}
+	return ""
+}
+
+func (x *AddRunWebhookRequest) GetAfterSequence() uint64 {
+	if x != nil {
+		return x.AfterSequence
+	}
+	return 0
+}
+
+func (x *AddRunWebhookRequest) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
 // Asks a run to stop.
 type CancelRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -805,7 +887,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_graphd_v1_graph_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_graph_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +899,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_graph_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_graph_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +912,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_graph_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_graph_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CancelRunRequest) GetThreadId() string {
@@ -928,7 +1010,14 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\x06filter\x18\x04 \x01(\tR\x06filter\"^\n" +
 	"\x10ListRunsResponse\x12\"\n" +
 	"\x04runs\x18\x01 \x03(\v2\x0e.graphd.v1.RunR\x04runs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xcb\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa2\x01\n" +
+	"\x14AddRunWebhookRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
+	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12\x1d\n" +
+	"\n" +
+	"webhook_id\x18\x03 \x01(\tR\twebhookId\x12%\n" +
+	"\x0eafter_sequence\x18\x04 \x01(\x04R\rafterSequence\x12\x10\n" +
+	"\x03url\x18\x05 \x01(\tR\x03url\"\xcb\x02\n" +
 	"\x10CancelRunRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12:\n" +
@@ -941,7 +1030,7 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\vACTION_KEEP\x10\x01\x12\x13\n" +
 	"\x0fACTION_ROLLBACK\x10\x02\x12\x10\n" +
 	"\fACTION_DRAIN\x10\x03\x12\x10\n" +
-	"\fACTION_PAUSE\x10\x042\x8f\x04\n" +
+	"\fACTION_PAUSE\x10\x042\xd9\x04\n" +
 	"\fGraphService\x126\n" +
 	"\x06Stream\x12\x18.graphd.v1.StreamRequest\x1a\x10.graphd.v1.Event0\x01\x126\n" +
 	"\x06Resume\x12\x18.graphd.v1.ResumeRequest\x1a\x10.graphd.v1.Event0\x01\x124\n" +
@@ -951,7 +1040,8 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\aWaitRun\x12\x19.graphd.v1.WaitRunRequest\x1a\x0e.graphd.v1.Run\x122\n" +
 	"\x06GetRun\x12\x18.graphd.v1.GetRunRequest\x1a\x0e.graphd.v1.Run\x12C\n" +
 	"\bListRuns\x12\x1a.graphd.v1.ListRunsRequest\x1a\x1b.graphd.v1.ListRunsResponse\x128\n" +
-	"\tCancelRun\x12\x1b.graphd.v1.CancelRunRequest\x1a\x0e.graphd.v1.RunB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\tCancelRun\x12\x1b.graphd.v1.CancelRunRequest\x1a\x0e.graphd.v1.Run\x12H\n" +
+	"\rAddRunWebhook\x12\x1f.graphd.v1.AddRunWebhookRequest\x1a\x16.google.protobuf.EmptyB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_graph_service_proto_rawDescOnce sync.Once
@@ -966,7 +1056,7 @@ func file_graphd_v1_graph_service_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_graph_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_graphd_v1_graph_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_graphd_v1_graph_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_graphd_v1_graph_service_proto_goTypes = []any{
 	(CancelRunRequest_Action)(0), // 0: graphd.v1.CancelRunRequest.Action
 	(*StreamRequest)(nil),        // 1: graphd.v1.StreamRequest
@@ -978,36 +1068,37 @@ var file_graphd_v1_graph_service_proto_goTypes = []any{
 	(*GetRunRequest)(nil),        // 7: graphd.v1.GetRunRequest
 	(*ListRunsRequest)(nil),      // 8: graphd.v1.ListRunsRequest
 	(*ListRunsResponse)(nil),     // 9: graphd.v1.ListRunsResponse
-	(*CancelRunRequest)(nil),     // 10: graphd.v1.CancelRunRequest
-	(*RunSpec)(nil),              // 11: graphd.v1.RunSpec
-	(*EventFilter)(nil),          // 12: graphd.v1.EventFilter
-	(DisconnectPolicy)(0),        // 13: graphd.v1.DisconnectPolicy
-	(*ResumeSpec)(nil),           // 14: graphd.v1.ResumeSpec
-	(*Cursor)(nil),               // 15: graphd.v1.Cursor
-	(*emptypb.Empty)(nil),        // 16: google.protobuf.Empty
-	(*durationpb.Duration)(nil),  // 17: google.protobuf.Duration
-	(*Run)(nil),                  // 18: graphd.v1.Run
-	(*Event)(nil),                // 19: graphd.v1.Event
+	(*AddRunWebhookRequest)(nil), // 10: graphd.v1.AddRunWebhookRequest
+	(*CancelRunRequest)(nil),     // 11: graphd.v1.CancelRunRequest
+	(*RunSpec)(nil),              // 12: graphd.v1.RunSpec
+	(*EventFilter)(nil),          // 13: graphd.v1.EventFilter
+	(DisconnectPolicy)(0),        // 14: graphd.v1.DisconnectPolicy
+	(*ResumeSpec)(nil),           // 15: graphd.v1.ResumeSpec
+	(*Cursor)(nil),               // 16: graphd.v1.Cursor
+	(*emptypb.Empty)(nil),        // 17: google.protobuf.Empty
+	(*durationpb.Duration)(nil),  // 18: google.protobuf.Duration
+	(*Run)(nil),                  // 19: graphd.v1.Run
+	(*Event)(nil),                // 20: graphd.v1.Event
 }
 var file_graphd_v1_graph_service_proto_depIdxs = []int32{
-	11, // 0: graphd.v1.StreamRequest.run:type_name -> graphd.v1.RunSpec
-	12, // 1: graphd.v1.StreamRequest.filter:type_name -> graphd.v1.EventFilter
-	13, // 2: graphd.v1.StreamRequest.on_disconnect:type_name -> graphd.v1.DisconnectPolicy
-	14, // 3: graphd.v1.ResumeRequest.resume:type_name -> graphd.v1.ResumeSpec
-	12, // 4: graphd.v1.ResumeRequest.filter:type_name -> graphd.v1.EventFilter
-	13, // 5: graphd.v1.ResumeRequest.on_disconnect:type_name -> graphd.v1.DisconnectPolicy
-	15, // 6: graphd.v1.WatchRequest.after:type_name -> graphd.v1.Cursor
-	16, // 7: graphd.v1.WatchRequest.beginning:type_name -> google.protobuf.Empty
-	16, // 8: graphd.v1.WatchRequest.now:type_name -> google.protobuf.Empty
-	12, // 9: graphd.v1.WatchRequest.filter:type_name -> graphd.v1.EventFilter
-	11, // 10: graphd.v1.StartRunRequest.run:type_name -> graphd.v1.RunSpec
-	17, // 11: graphd.v1.StartRunRequest.wait:type_name -> google.protobuf.Duration
-	14, // 12: graphd.v1.ResumeRunRequest.resume:type_name -> graphd.v1.ResumeSpec
-	17, // 13: graphd.v1.ResumeRunRequest.wait:type_name -> google.protobuf.Duration
-	17, // 14: graphd.v1.WaitRunRequest.wait:type_name -> google.protobuf.Duration
-	18, // 15: graphd.v1.ListRunsResponse.runs:type_name -> graphd.v1.Run
+	12, // 0: graphd.v1.StreamRequest.run:type_name -> graphd.v1.RunSpec
+	13, // 1: graphd.v1.StreamRequest.filter:type_name -> graphd.v1.EventFilter
+	14, // 2: graphd.v1.StreamRequest.on_disconnect:type_name -> graphd.v1.DisconnectPolicy
+	15, // 3: graphd.v1.ResumeRequest.resume:type_name -> graphd.v1.ResumeSpec
+	13, // 4: graphd.v1.ResumeRequest.filter:type_name -> graphd.v1.EventFilter
+	14, // 5: graphd.v1.ResumeRequest.on_disconnect:type_name -> graphd.v1.DisconnectPolicy
+	16, // 6: graphd.v1.WatchRequest.after:type_name -> graphd.v1.Cursor
+	17, // 7: graphd.v1.WatchRequest.beginning:type_name -> google.protobuf.Empty
+	17, // 8: graphd.v1.WatchRequest.now:type_name -> google.protobuf.Empty
+	13, // 9: graphd.v1.WatchRequest.filter:type_name -> graphd.v1.EventFilter
+	12, // 10: graphd.v1.StartRunRequest.run:type_name -> graphd.v1.RunSpec
+	18, // 11: graphd.v1.StartRunRequest.wait:type_name -> google.protobuf.Duration
+	15, // 12: graphd.v1.ResumeRunRequest.resume:type_name -> graphd.v1.ResumeSpec
+	18, // 13: graphd.v1.ResumeRunRequest.wait:type_name -> google.protobuf.Duration
+	18, // 14: graphd.v1.WaitRunRequest.wait:type_name -> google.protobuf.Duration
+	19, // 15: graphd.v1.ListRunsResponse.runs:type_name -> graphd.v1.Run
 	0,  // 16: graphd.v1.CancelRunRequest.action:type_name -> graphd.v1.CancelRunRequest.Action
-	17, // 17: graphd.v1.CancelRunRequest.grace:type_name -> google.protobuf.Duration
+	18, // 17: graphd.v1.CancelRunRequest.grace:type_name -> google.protobuf.Duration
 	1,  // 18: graphd.v1.GraphService.Stream:input_type -> graphd.v1.StreamRequest
 	2,  // 19: graphd.v1.GraphService.Resume:input_type -> graphd.v1.ResumeRequest
 	3,  // 20: graphd.v1.GraphService.Watch:input_type -> graphd.v1.WatchRequest
@@ -1016,18 +1107,20 @@ var file_graphd_v1_graph_service_proto_depIdxs = []int32{
 	6,  // 23: graphd.v1.GraphService.WaitRun:input_type -> graphd.v1.WaitRunRequest
 	7,  // 24: graphd.v1.GraphService.GetRun:input_type -> graphd.v1.GetRunRequest
 	8,  // 25: graphd.v1.GraphService.ListRuns:input_type -> graphd.v1.ListRunsRequest
-	10, // 26: graphd.v1.GraphService.CancelRun:input_type -> graphd.v1.CancelRunRequest
-	19, // 27: graphd.v1.GraphService.Stream:output_type -> graphd.v1.Event
-	19, // 28: graphd.v1.GraphService.Resume:output_type -> graphd.v1.Event
-	19, // 29: graphd.v1.GraphService.Watch:output_type -> graphd.v1.Event
-	18, // 30: graphd.v1.GraphService.StartRun:output_type -> graphd.v1.Run
-	18, // 31: graphd.v1.GraphService.ResumeRun:output_type -> graphd.v1.Run
-	18, // 32: graphd.v1.GraphService.WaitRun:output_type -> graphd.v1.Run
-	18, // 33: graphd.v1.GraphService.GetRun:output_type -> graphd.v1.Run
-	9,  // 34: graphd.v1.GraphService.ListRuns:output_type -> graphd.v1.ListRunsResponse
-	18, // 35: graphd.v1.GraphService.CancelRun:output_type -> graphd.v1.Run
-	27, // [27:36] is the sub-list for method output_type
-	18, // [18:27] is the sub-list for method input_type
+	11, // 26: graphd.v1.GraphService.CancelRun:input_type -> graphd.v1.CancelRunRequest
+	10, // 27: graphd.v1.GraphService.AddRunWebhook:input_type -> graphd.v1.AddRunWebhookRequest
+	20, // 28: graphd.v1.GraphService.Stream:output_type -> graphd.v1.Event
+	20, // 29: graphd.v1.GraphService.Resume:output_type -> graphd.v1.Event
+	20, // 30: graphd.v1.GraphService.Watch:output_type -> graphd.v1.Event
+	19, // 31: graphd.v1.GraphService.StartRun:output_type -> graphd.v1.Run
+	19, // 32: graphd.v1.GraphService.ResumeRun:output_type -> graphd.v1.Run
+	19, // 33: graphd.v1.GraphService.WaitRun:output_type -> graphd.v1.Run
+	19, // 34: graphd.v1.GraphService.GetRun:output_type -> graphd.v1.Run
+	9,  // 35: graphd.v1.GraphService.ListRuns:output_type -> graphd.v1.ListRunsResponse
+	19, // 36: graphd.v1.GraphService.CancelRun:output_type -> graphd.v1.Run
+	17, // 37: graphd.v1.GraphService.AddRunWebhook:output_type -> google.protobuf.Empty
+	28, // [28:38] is the sub-list for method output_type
+	18, // [18:28] is the sub-list for method input_type
 	18, // [18:18] is the sub-list for extension type_name
 	18, // [18:18] is the sub-list for extension extendee
 	0,  // [0:18] is the sub-list for field type_name
@@ -1052,7 +1145,7 @@ func file_graphd_v1_graph_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_graph_service_proto_rawDesc), len(file_graphd_v1_graph_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

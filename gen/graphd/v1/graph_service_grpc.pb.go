@@ -11,6 +11,7 @@ import (
 	grpc "google.golang.org/grpc"
 	codes "google.golang.org/grpc/codes"
 	status "google.golang.org/grpc/status"
+	emptypb "google.golang.org/protobuf/types/known/emptypb"
 )
 
 // This is a compile-time assertion to ensure that this generated file
@@ -19,15 +20,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	GraphService_Stream_FullMethodName    = "/graphd.v1.GraphService/Stream"
-	GraphService_Resume_FullMethodName    = "/graphd.v1.GraphService/Resume"
-	GraphService_Watch_FullMethodName     = "/graphd.v1.GraphService/Watch"
-	GraphService_StartRun_FullMethodName  = "/graphd.v1.GraphService/StartRun"
-	GraphService_ResumeRun_FullMethodName = "/graphd.v1.GraphService/ResumeRun"
-	GraphService_WaitRun_FullMethodName   = "/graphd.v1.GraphService/WaitRun"
-	GraphService_GetRun_FullMethodName    = "/graphd.v1.GraphService/GetRun"
-	GraphService_ListRuns_FullMethodName  = "/graphd.v1.GraphService/ListRuns"
-	GraphService_CancelRun_FullMethodName = "/graphd.v1.GraphService/CancelRun"
+	GraphService_Stream_FullMethodName        = "/graphd.v1.GraphService/Stream"
+	GraphService_Resume_FullMethodName        = "/graphd.v1.GraphService/Resume"
+	GraphService_Watch_FullMethodName         = "/graphd.v1.GraphService/Watch"
+	GraphService_StartRun_FullMethodName      = "/graphd.v1.GraphService/StartRun"
+	GraphService_ResumeRun_FullMethodName     = "/graphd.v1.GraphService/ResumeRun"
+	GraphService_WaitRun_FullMethodName       = "/graphd.v1.GraphService/WaitRun"
+	GraphService_GetRun_FullMethodName        = "/graphd.v1.GraphService/GetRun"
+	GraphService_ListRuns_FullMethodName      = "/graphd.v1.GraphService/ListRuns"
+	GraphService_CancelRun_FullMethodName     = "/graphd.v1.GraphService/CancelRun"
+	GraphService_AddRunWebhook_FullMethodName = "/graphd.v1.GraphService/AddRunWebhook"
 )
 
 // GraphServiceClient is the client API for GraphService service.
@@ -72,6 +74,12 @@ type GraphServiceClient interface {
 	// Asks a run to stop. A run that is final already is returned as it is.
 	// Errors: RUN_NOT_FOUND, WAIT_TIMEOUT.
 	CancelRun(ctx context.Context, in *CancelRunRequest, opts ...grpc.CallOption) (*Run, error)
+	// Has the server POST to a URL when a run has stopped: it waits for people, or
+	// has ended. The URL is called at least once, with the body of a webhook of
+	// LangGraph Server and its webhook_id in the header Webhook-Id, until it answers
+	// 2xx or 410, for some three hours. Errors: RUN_NOT_FOUND, FEATURE_DISABLED
+	// where the server does not serve that API, TOO_MANY_REQUESTS.
+	AddRunWebhook(ctx context.Context, in *AddRunWebhookRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
 type graphServiceClient struct {
@@ -199,6 +207,16 @@ func (c *graphServiceClient) CancelRun(ctx context.Context, in *CancelRunRequest
 	return out, nil
 }
 
+func (c *graphServiceClient) AddRunWebhook(ctx context.Context, in *AddRunWebhookRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, GraphService_AddRunWebhook_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // GraphServiceServer is the server API for GraphService service.
 // All implementations must embed UnimplementedGraphServiceServer
 // for forward compatibility.
@@ -241,6 +259,12 @@ type GraphServiceServer interface {
 	// Asks a run to stop. A run that is final already is returned as it is.
 	// Errors: RUN_NOT_FOUND, WAIT_TIMEOUT.
 	CancelRun(context.Context, *CancelRunRequest) (*Run, error)
+	// Has the server POST to a URL when a run has stopped: it waits for people, or
+	// has ended. The URL is called at least once, with the body of a webhook of
+	// LangGraph Server and its webhook_id in the header Webhook-Id, until it answers
+	// 2xx or 410, for some three hours. Errors: RUN_NOT_FOUND, FEATURE_DISABLED
+	// where the server does not serve that API, TOO_MANY_REQUESTS.
+	AddRunWebhook(context.Context, *AddRunWebhookRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedGraphServiceServer()
 }
 
@@ -277,6 +301,9 @@ func (UnimplementedGraphServiceServer) ListRuns(context.Context, *ListRunsReques
 }
 func (UnimplementedGraphServiceServer) CancelRun(context.Context, *CancelRunRequest) (*Run, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelRun not implemented")
+}
+func (UnimplementedGraphServiceServer) AddRunWebhook(context.Context, *AddRunWebhookRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddRunWebhook not implemented")
 }
 func (UnimplementedGraphServiceServer) mustEmbedUnimplementedGraphServiceServer() {}
 func (UnimplementedGraphServiceServer) testEmbeddedByValue()                      {}
@@ -440,6 +467,24 @@ func _GraphService_CancelRun_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _GraphService_AddRunWebhook_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddRunWebhookRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GraphServiceServer).AddRunWebhook(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: GraphService_AddRunWebhook_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GraphServiceServer).AddRunWebhook(ctx, req.(*AddRunWebhookRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // GraphService_ServiceDesc is the grpc.ServiceDesc for GraphService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -470,6 +515,10 @@ var GraphService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelRun",
 			Handler:    _GraphService_CancelRun_Handler,
+		},
+		{
+			MethodName: "AddRunWebhook",
+			Handler:    _GraphService_AddRunWebhook_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -3,9 +3,8 @@
 package endpointfile
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -136,33 +135,11 @@ func joinKinds() string {
 
 // parseURL reads the URL. Its problems do not show it: its path may have a secret.
 func (e *entry) parseURL(into *Endpoint, s *Sources) []file.Problem {
-	problem := func(is, want string) []file.Problem {
-		return []file.Problem{{Path: []any{"url"}, Is: is, Want: want}}
+	to, err := webhook.ParseTarget(e.URL, s.Allowed, s.Option)
+	if refused, ok := errors.AsType[*webhook.TargetError](err); ok {
+		return []file.Problem{{Path: []any{"url"}, Is: refused.Is, Want: refused.Want}}
 	}
-	const want = "https://HOST/PATH"
-	to, err := url.Parse(e.URL)
-	switch {
-	case e.URL == "":
-		return problem("is missing", want)
-	case err != nil || to.Opaque != "" || to.Hostname() == "":
-		return problem("can't be read", want)
-	case to.User != nil:
-		return problem("has a user", want+"; requests are signed with the secrets")
-	case to.Fragment != "":
-		return problem("has a fragment", want)
-	case to.Scheme != "https" && to.Scheme != "http":
-		return problem(fmt.Sprintf("has the scheme %q", to.Scheme), want)
-	}
-	port := cmp.Or(to.Port(), map[string]string{"http": "80", "https": "443"}[to.Scheme])
-	host := net.JoinHostPort(to.Hostname(), port)
-	isListed, check, err := s.Allowed.AdmitHost(s.Option, host)
-	switch {
-	case err != nil:
-		return problem("is refused: "+err.Error(), "")
-	case to.Scheme == "http" && !isListed:
-		return problem("would send questions in plain text", "https://, or "+s.Option+" "+host+" for a host in your network")
-	}
-	into.URL, into.CheckAddress = to, check
+	into.URL, into.CheckAddress = to.URL, to.CheckAddress
 	return nil
 }
 

@@ -66,8 +66,8 @@ func TestErrorsNameTheEntryAndTheField(t *testing.T) {
 		entry(url+secrets) + "- name: mail\n" + url + secrets: `webhooks.yaml:5: endpoints[1].name "mail" is there twice: want a name of its own`,
 		entry(secrets):                             "webhooks.yaml:2: endpoints[0].url is missing: want https://HOST/PATH",
 		entry("  url: ftp://a\n" + secrets):        `webhooks.yaml:3: endpoints[0].url has the scheme "ftp": want https://HOST/PATH`,
-		entry("  url: https://u:p@a/\n" + secrets): "webhooks.yaml:3: endpoints[0].url has a user: want https://HOST/PATH; requests are signed with the secrets",
-		entry("  url: http://hooks.example.com\n" + secrets): "webhooks.yaml:3: endpoints[0].url would send questions in plain text: " +
+		entry("  url: https://u:p@a/\n" + secrets): "webhooks.yaml:3: endpoints[0].url has a user: want https://HOST/PATH",
+		entry("  url: http://hooks.example.com\n" + secrets): "webhooks.yaml:3: endpoints[0].url would send in plain text: " +
 			"want https://, or --webhook-allow hooks.example.com:80 for a host in your network",
 		entry("  url: https://127.0.0.1:9/x\n" + secrets): `webhooks.yaml:3: endpoints[0].url is refused: endpoint "127.0.0.1:9" leads to "127.0.0.1:9", ` +
 			"which is not allowed; the server would allow it with --webhook-allow 127.0.0.1:9",

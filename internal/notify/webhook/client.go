@@ -41,10 +41,30 @@ type Client struct {
 
 // New makes a Client. It follows no redirection: the endpoint is the one that was named.
 func New(opts Options) *Client {
-	return &Client{opts: opts, http: http.Client{
-		Transport: opts.Transport, Timeout: Timeout,
+	return &Client{opts: opts, http: newHTTPClient(opts.Transport)}
+}
+
+func newHTTPClient(transport http.RoundTripper) http.Client {
+	return http.Client{
+		Transport: transport, Timeout: Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
+}
+
+// PostJSON posts a JSON text to a target once, over a connection of its own. Its errors are those of
+// Client.SendEvent.
+func PostJSON(ctx context.Context, to Target, id, userAgent string, body []byte) error {
+	transport := NewTransport(to.CheckAddress)
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL.String(), bytes.NewReader(body))
+	if err != nil {
+		return withoutURL(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("Webhook-Id", id)
+	by := newHTTPClient(transport)
+	return send(&by, req)
 }
 
 // StatusError is the error of an answer that does not take the event.
@@ -75,7 +95,12 @@ func (c *Client) SendEvent(ctx context.Context, e *notify.Event) error {
 	req.Header.Set("Webhook-Id", e.ID)
 	req.Header.Set("Webhook-Timestamp", strconv.FormatInt(at, 10))
 	req.Header.Set("Webhook-Signature", signAll(c.opts.Secrets, e.ID, at, body))
-	resp, err := c.http.Do(req)
+	return send(&c.http, req)
+}
+
+// send makes a request. Its errors are those of SendEvent.
+func send(by *http.Client, req *http.Request) error {
+	resp, err := by.Do(req)
 	if err != nil {
 		return withoutURL(err)
 	}

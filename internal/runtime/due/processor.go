@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
+	"github.com/graphd-dev/graphd/internal/runtime/webhooks"
 )
 
 // Store is the part of the store that a Processor reads directly.
@@ -57,6 +58,11 @@ type Capacity interface {
 	EnqueueThread(thread, run string, lack error)
 }
 
+// Webhooks calls addresses when runs stop.
+type Webhooks interface {
+	ProcessDue(ctx context.Context, head checkpoint.Head) error
+}
+
 // Options are the collaborators of a Processor.
 type Options struct {
 	Server       string        // name of this server in leases
@@ -72,6 +78,7 @@ type Options struct {
 	Canceller Canceller
 	Pruner    Pruner
 	Capacity  Capacity
+	Webhooks  Webhooks
 	Unserved  *placement.UnservedRuns
 	Peers     *placement.Peers // nil when it does not matter where workers are
 
@@ -104,6 +111,9 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 			return nil
 		}
 		return err
+	}
+	if webhooks.IsWebhook(thread) {
+		return p.opts.Webhooks.ProcessDue(ctx, head)
 	}
 	late := !head.Due.IsZero() && !head.Due.After(head.Now)
 	switch {

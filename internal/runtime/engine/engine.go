@@ -34,6 +34,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
 	"github.com/graphd-dev/graphd/internal/runtime/threads"
 	"github.com/graphd-dev/graphd/internal/runtime/views"
+	"github.com/graphd-dev/graphd/internal/runtime/webhooks"
 )
 
 // Options tune an engine. Zero fields mean the defaults that are named.
@@ -48,6 +49,7 @@ type Options struct {
 	MaxLiveBytes     int64         // bytes that they hold in states and writes; 256 MiB
 	QueueLimit       int           // runs that wait in a thread; 64
 	AssistantLimit   int           // assistants of a tenant; 10 000
+	RunWebhookLimit  int           // webhooks of runs of a tenant that were not called; 10 000
 	RecentViewBytes  int           // bytes of threads at rest that are kept for calls that go on with them; 32 MiB, negative = 0
 	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
 	MaxCopyBytes     int           // bytes of a thread that is copied; 64 MiB
@@ -115,6 +117,7 @@ func (o Options) withDefaults() Options {
 	o.MaxLiveBytes = cmp.Or(o.MaxLiveBytes, 256<<20)
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.AssistantLimit, 10_000)
+	orInt(&o.RunWebhookLimit, 10_000)
 	orInt(&o.RecentEventBytes, 64<<20)
 	orInt(&o.MaxCopyBytes, 64<<20)
 	o.RecentViewBytes = cmp.Or(o.RecentViewBytes, 32<<20)
@@ -149,6 +152,7 @@ type Engine struct {
 	threads      *threads.Manager
 	questions    *questions.Editor
 	assistants   *assistants.Keeper
+	webhooks     *webhooks.Keeper
 	committer    *commit.Committer
 	loopEnv      *superstep.Env // parts of the server that all loops use
 	schemas      runtime.Schemas
@@ -215,6 +219,11 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.assistants = assistants.New(assistants.Options{
 		Store: client, Committer: e.committer, Graphs: e.reader, Requests: e.reader, Limit: opts.AssistantLimit,
 	})
+	e.webhooks = webhooks.New(webhooks.Options{
+		Store: client, Committer: e.committer, Limit: opts.RunWebhookLimit, WakeScheduler: e.wakeScheduler, Logger: e.log,
+		RunUntilDrain: func(f func(ctx context.Context)) { e.owner.RunUntilDrain(f, "calling a webhook panicked") },
+	})
+	e.hooks.webhooks = e.webhooks
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Versions: versions, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
@@ -224,7 +233,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.hooks.owner = e.owner
 	e.scheduler.SetProcessor(due.New(due.Options{
 		Server: e.id, LeaseTTL: opts.LeaseTTL, ScanInterval: opts.ScanInterval, Store: client, Reader: e.reader, Committer: e.committer,
-		Env: e.loopEnv, Owner: e.owner, Changer: e.changer, Canceller: e.canceller, Pruner: e.threads, Capacity: e.capacity,
+		Env: e.loopEnv, Owner: e.owner, Changer: e.changer, Canceller: e.canceller, Pruner: e.threads, Capacity: e.capacity, Webhooks: e.webhooks,
 		Unserved: e.unserved, Peers: e.peers, IsLive: e.held.IsLive, InvalidateTopic: e.feed.InvalidateTopic,
 		WakeScheduler: e.wakeScheduler, Uptime: e.uptime, Logger: e.log,
 	}))
@@ -358,6 +367,9 @@ func (e *Engine) ListTenantHoldings() []runtime.TenantHolding {
 
 // Assistants returns what keeps assistants.
 func (e *Engine) Assistants() *assistants.Keeper { return e.assistants }
+
+// Webhooks returns what tells addresses of runs that stop.
+func (e *Engine) Webhooks() *webhooks.Keeper { return e.webhooks }
 
 // Now returns the store's time, as far as it is known.
 func (e *Engine) Now() time.Time { return e.now() }

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/scheduler"
 	"github.com/graphd-dev/graphd/internal/runtime/statistics"
 	"github.com/graphd-dev/graphd/internal/runtime/views"
+	"github.com/graphd-dev/graphd/internal/runtime/webhooks"
 )
 
 // commitHooks report the outcome of a change to the parts of an engine.
@@ -26,6 +27,7 @@ type commitHooks struct {
 	holdings   *holdings.Keeper
 	statistics *statistics.Counter
 	views      *views.Cache
+	webhooks   *webhooks.Keeper
 	owner      *ownership.Owner // set before the first change
 }
 
@@ -51,6 +53,9 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 	}
 	h.statistics.CountChange(t.LiveEvents, t.Interrupts)
 	h.holdings.NoteCommitted(t.Thread, head.CountWaiting(), t.LiveEvents)
+	for i := range t.Runs {
+		h.webhooks.NoteStop(&t.Runs[i])
+	}
 	h.owner.NotifyServers(&head)
 }
 

@@ -80,6 +80,10 @@ func runMethods() []Row {
 			Method: graphService + "CancelRun", Kind: Changes, Thread: "thread_id", Run: "run_id",
 			Shown: []string{"action"}, Digests: []string{"reason"},
 		},
+		{
+			Method: graphService + "AddRunWebhook", Kind: Changes, Thread: "thread_id", Run: "run_id",
+			Shown: []string{"webhook_id", "after_sequence"}, Digests: []string{"url"}, // its path may have a secret
+		},
 	}
 }
 

@@ -49,6 +49,7 @@ func listSubjectFields() []subjectFields {
 		{method: graphdv1.GraphService_GetRun_FullMethodName, thread: "thread_id", run: "run_id"},
 		{method: graphdv1.GraphService_ListRuns_FullMethodName, thread: "thread_id"},
 		{method: graphdv1.GraphService_CancelRun_FullMethodName, thread: "thread_id", run: "run_id"},
+		{method: graphdv1.GraphService_AddRunWebhook_FullMethodName, thread: "thread_id", run: "run_id"},
 
 		{method: graphdv1.ThreadService_CreateThread_FullMethodName, thread: "thread_id", graph: "thread.graph", create: createAlways},
 		{method: graphdv1.ThreadService_GetThread_FullMethodName, thread: "thread_id"},

@@ -115,6 +115,20 @@ class ListRunsResponse(_message.Message):
     next_page_token: str
     def __init__(self, runs: _Optional[_Iterable[_Union[_run_pb2.Run, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
+class AddRunWebhookRequest(_message.Message):
+    __slots__ = ("thread_id", "run_id", "webhook_id", "after_sequence", "url")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    WEBHOOK_ID_FIELD_NUMBER: _ClassVar[int]
+    AFTER_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    URL_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    run_id: str
+    webhook_id: str
+    after_sequence: int
+    url: str
+    def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., webhook_id: _Optional[str] = ..., after_sequence: _Optional[int] = ..., url: _Optional[str] = ...) -> None: ...
+
 class CancelRunRequest(_message.Message):
     __slots__ = ("thread_id", "run_id", "action", "grace", "wait", "reason")
     class Action(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):

@@ -2,6 +2,7 @@
 """Client and server classes corresponding to protobuf-defined services."""
 import grpc
 
+from google.protobuf import empty_pb2 as google_dot_protobuf_dot_empty__pb2
 from graphd._gen.v1 import event_pb2 as graphd_dot_v1_dot_event__pb2
 from graphd._gen.v1 import graph_service_pb2 as graphd_dot_v1_dot_graph__service__pb2
 from graphd._gen.v1 import run_pb2 as graphd_dot_v1_dot_run__pb2
@@ -63,6 +64,11 @@ class GraphServiceStub(object):
                 '/graphd.v1.GraphService/CancelRun',
                 request_serializer=graphd_dot_v1_dot_graph__service__pb2.CancelRunRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_run__pb2.Run.FromString,
+                )
+        self.AddRunWebhook = channel.unary_unary(
+                '/graphd.v1.GraphService/AddRunWebhook',
+                request_serializer=graphd_dot_v1_dot_graph__service__pb2.AddRunWebhookRequest.SerializeToString,
+                response_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
                 )
 
 
@@ -151,6 +157,17 @@ class GraphServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AddRunWebhook(self, request, context):
+        """Has the server POST to a URL when a run has stopped: it waits for people, or
+        has ended. The URL is called at least once, with the body of a webhook of
+        LangGraph Server and its webhook_id in the header Webhook-Id, until it answers
+        2xx or 410, for some three hours. Errors: RUN_NOT_FOUND, FEATURE_DISABLED
+        where the server does not serve that API, TOO_MANY_REQUESTS.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_GraphServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -198,6 +215,11 @@ def add_GraphServiceServicer_to_server(servicer, server):
                     servicer.CancelRun,
                     request_deserializer=graphd_dot_v1_dot_graph__service__pb2.CancelRunRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_run__pb2.Run.SerializeToString,
+            ),
+            'AddRunWebhook': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddRunWebhook,
+                    request_deserializer=graphd_dot_v1_dot_graph__service__pb2.AddRunWebhookRequest.FromString,
+                    response_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -362,5 +384,22 @@ class GraphService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.GraphService/CancelRun',
             graphd_dot_v1_dot_graph__service__pb2.CancelRunRequest.SerializeToString,
             graphd_dot_v1_dot_run__pb2.Run.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def AddRunWebhook(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.GraphService/AddRunWebhook',
+            graphd_dot_v1_dot_graph__service__pb2.AddRunWebhookRequest.SerializeToString,
+            google_dot_protobuf_dot_empty__pb2.Empty.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Duration, Empty } from "@bufbuild/protobuf/wkt";
+import type { Duration, Empty, EmptySchema } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import type { EventFilter, EventSchema } from "./event_pb.js";
 import { file_graphd_v1_event } from "./event_pb.js";
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file graphd/v1/graph_service.proto.
  */
 export const file_graphd_v1_graph_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ncmFwaGQvdjEvZ3JhcGhfc2VydmljZS5wcm90bxIJZ3JhcGhkLnYxIqABCg1TdHJlYW1SZXF1ZXN0Eh8KA3J1bhgBIAEoCzISLmdyYXBoZC52MS5SdW5TcGVjEiYKBmZpbHRlchgCIAEoCzIWLmdyYXBoZC52MS5FdmVudEZpbHRlchIyCg1vbl9kaXNjb25uZWN0GAMgASgOMhsuZ3JhcGhkLnYxLkRpc2Nvbm5lY3RQb2xpY3kSEgoKcmVxdWVzdF9pZBgEIAEoCSKmAQoNUmVzdW1lUmVxdWVzdBIlCgZyZXN1bWUYASABKAsyFS5ncmFwaGQudjEuUmVzdW1lU3BlYxImCgZmaWx0ZXIYAiABKAsyFi5ncmFwaGQudjEuRXZlbnRGaWx0ZXISMgoNb25fZGlzY29ubmVjdBgDIAEoDjIbLmdyYXBoZC52MS5EaXNjb25uZWN0UG9saWN5EhIKCnJlcXVlc3RfaWQYBCABKAkinAIKDFdhdGNoUmVxdWVzdBIRCgl0aHJlYWRfaWQYASABKAkSDgoGcnVuX2lkGAIgASgJEiIKBWFmdGVyGAMgASgLMhEuZ3JhcGhkLnYxLkN1cnNvckgAEisKCWJlZ2lubmluZxgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eUgAEiUKA25vdxgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eUgAEiYKBmZpbHRlchgGIAEoCzIWLmdyYXBoZC52MS5FdmVudEZpbHRlchIWCg5zbmFwc2hvdF9maXJzdBgHIAEoCBIOCgZmb2xsb3cYCCABKAgSGAoQcmVjZW50X2VwaGVtZXJhbBgJIAEoCEIHCgVzdGFydCJvCg9TdGFydFJ1blJlcXVlc3QSHwoDcnVuGAEgASgLMhIuZ3JhcGhkLnYxLlJ1blNwZWMSEgoKcmVxdWVzdF9pZBgCIAEoCRInCgR3YWl0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uInYKEFJlc3VtZVJ1blJlcXVlc3QSJQoGcmVzdW1lGAEgASgLMhUuZ3JhcGhkLnYxLlJlc3VtZVNwZWMSEgoKcmVxdWVzdF9pZBgCIAEoCRInCgR3YWl0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIlwKDldhaXRSdW5SZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIOCgZydW5faWQYAiABKAkSJwoEd2FpdBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIyCg1HZXRSdW5SZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIOCgZydW5faWQYAiABKAkiWwoPTGlzdFJ1bnNSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIOCgZmaWx0ZXIYBCABKAkiSQoQTGlzdFJ1bnNSZXNwb25zZRIcCgRydW5zGAEgAygLMg4uZ3JhcGhkLnYxLlJ1bhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkinQIKEENhbmNlbFJ1blJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEg4KBnJ1bl9pZBgCIAEoCRIyCgZhY3Rpb24YAyABKA4yIi5ncmFwaGQudjEuQ2FuY2VsUnVuUmVxdWVzdC5BY3Rpb24SKAoFZ3JhY2UYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDAoEd2FpdBgFIAEoCBIOCgZyZWFzb24YBiABKAkiagoGQWN0aW9uEhYKEkFDVElPTl9VTlNQRUNJRklFRBAAEg8KC0FDVElPTl9LRUVQEAESEwoPQUNUSU9OX1JPTExCQUNLEAISEAoMQUNUSU9OX0RSQUlOEAMSEAoMQUNUSU9OX1BBVVNFEAQyjwQKDEdyYXBoU2VydmljZRI2CgZTdHJlYW0SGC5ncmFwaGQudjEuU3RyZWFtUmVxdWVzdBoQLmdyYXBoZC52MS5FdmVudDABEjYKBlJlc3VtZRIYLmdyYXBoZC52MS5SZXN1bWVSZXF1ZXN0GhAuZ3JhcGhkLnYxLkV2ZW50MAESNAoFV2F0Y2gSFy5ncmFwaGQudjEuV2F0Y2hSZXF1ZXN0GhAuZ3JhcGhkLnYxLkV2ZW50MAESNgoIU3RhcnRSdW4SGi5ncmFwaGQudjEuU3RhcnRSdW5SZXF1ZXN0Gg4uZ3JhcGhkLnYxLlJ1bhI4CglSZXN1bWVSdW4SGy5ncmFwaGQudjEuUmVzdW1lUnVuUmVxdWVzdBoOLmdyYXBoZC52MS5SdW4SNAoHV2FpdFJ1bhIZLmdyYXBoZC52MS5XYWl0UnVuUmVxdWVzdBoOLmdyYXBoZC52MS5SdW4SMgoGR2V0UnVuEhguZ3JhcGhkLnYxLkdldFJ1blJlcXVlc3QaDi5ncmFwaGQudjEuUnVuEkMKCExpc3RSdW5zEhouZ3JhcGhkLnYxLkxpc3RSdW5zUmVxdWVzdBobLmdyYXBoZC52MS5MaXN0UnVuc1Jlc3BvbnNlEjgKCUNhbmNlbFJ1bhIbLmdyYXBoZC52MS5DYW5jZWxSdW5SZXF1ZXN0Gg4uZ3JhcGhkLnYxLlJ1bkI1WjNnaXRodWIuY29tL2dyYXBoZC1kZXYvZ3JhcGhkL2dlbi9ncmFwaGQvdjE7Z3JhcGhkdjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_empty, file_graphd_v1_event, file_graphd_v1_payload, file_graphd_v1_run]);
+  fileDesc("Ch1ncmFwaGQvdjEvZ3JhcGhfc2VydmljZS5wcm90bxIJZ3JhcGhkLnYxIqABCg1TdHJlYW1SZXF1ZXN0Eh8KA3J1bhgBIAEoCzISLmdyYXBoZC52MS5SdW5TcGVjEiYKBmZpbHRlchgCIAEoCzIWLmdyYXBoZC52MS5FdmVudEZpbHRlchIyCg1vbl9kaXNjb25uZWN0GAMgASgOMhsuZ3JhcGhkLnYxLkRpc2Nvbm5lY3RQb2xpY3kSEgoKcmVxdWVzdF9pZBgEIAEoCSKmAQoNUmVzdW1lUmVxdWVzdBIlCgZyZXN1bWUYASABKAsyFS5ncmFwaGQudjEuUmVzdW1lU3BlYxImCgZmaWx0ZXIYAiABKAsyFi5ncmFwaGQudjEuRXZlbnRGaWx0ZXISMgoNb25fZGlzY29ubmVjdBgDIAEoDjIbLmdyYXBoZC52MS5EaXNjb25uZWN0UG9saWN5EhIKCnJlcXVlc3RfaWQYBCABKAkinAIKDFdhdGNoUmVxdWVzdBIRCgl0aHJlYWRfaWQYASABKAkSDgoGcnVuX2lkGAIgASgJEiIKBWFmdGVyGAMgASgLMhEuZ3JhcGhkLnYxLkN1cnNvckgAEisKCWJlZ2lubmluZxgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eUgAEiUKA25vdxgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eUgAEiYKBmZpbHRlchgGIAEoCzIWLmdyYXBoZC52MS5FdmVudEZpbHRlchIWCg5zbmFwc2hvdF9maXJzdBgHIAEoCBIOCgZmb2xsb3cYCCABKAgSGAoQcmVjZW50X2VwaGVtZXJhbBgJIAEoCEIHCgVzdGFydCJvCg9TdGFydFJ1blJlcXVlc3QSHwoDcnVuGAEgASgLMhIuZ3JhcGhkLnYxLlJ1blNwZWMSEgoKcmVxdWVzdF9pZBgCIAEoCRInCgR3YWl0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uInYKEFJlc3VtZVJ1blJlcXVlc3QSJQoGcmVzdW1lGAEgASgLMhUuZ3JhcGhkLnYxLlJlc3VtZVNwZWMSEgoKcmVxdWVzdF9pZBgCIAEoCRInCgR3YWl0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIlwKDldhaXRSdW5SZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIOCgZydW5faWQYAiABKAkSJwoEd2FpdBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIyCg1HZXRSdW5SZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIOCgZydW5faWQYAiABKAkiWwoPTGlzdFJ1bnNSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIOCgZmaWx0ZXIYBCABKAkiSQoQTGlzdFJ1bnNSZXNwb25zZRIcCgRydW5zGAEgAygLMg4uZ3JhcGhkLnYxLlJ1bhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkicgoUQWRkUnVuV2ViaG9va1JlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEg4KBnJ1bl9pZBgCIAEoCRISCgp3ZWJob29rX2lkGAMgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAQgASgEEgsKA3VybBgFIAEoCSKdAgoQQ2FuY2VsUnVuUmVxdWVzdBIRCgl0aHJlYWRfaWQYASABKAkSDgoGcnVuX2lkGAIgASgJEjIKBmFjdGlvbhgDIAEoDjIiLmdyYXBoZC52MS5DYW5jZWxSdW5SZXF1ZXN0LkFjdGlvbhIoCgVncmFjZRgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIMCgR3YWl0GAUgASgIEg4KBnJlYXNvbhgGIAEoCSJqCgZBY3Rpb24SFgoSQUNUSU9OX1VOU1BFQ0lGSUVEEAASDwoLQUNUSU9OX0tFRVAQARITCg9BQ1RJT05fUk9MTEJBQ0sQAhIQCgxBQ1RJT05fRFJBSU4QAxIQCgxBQ1RJT05fUEFVU0UQBDLZBAoMR3JhcGhTZXJ2aWNlEjYKBlN0cmVhbRIYLmdyYXBoZC52MS5TdHJlYW1SZXF1ZXN0GhAuZ3JhcGhkLnYxLkV2ZW50MAESNgoGUmVzdW1lEhguZ3JhcGhkLnYxLlJlc3VtZVJlcXVlc3QaEC5ncmFwaGQudjEuRXZlbnQwARI0CgVXYXRjaBIXLmdyYXBoZC52MS5XYXRjaFJlcXVlc3QaEC5ncmFwaGQudjEuRXZlbnQwARI2CghTdGFydFJ1bhIaLmdyYXBoZC52MS5TdGFydFJ1blJlcXVlc3QaDi5ncmFwaGQudjEuUnVuEjgKCVJlc3VtZVJ1bhIbLmdyYXBoZC52MS5SZXN1bWVSdW5SZXF1ZXN0Gg4uZ3JhcGhkLnYxLlJ1bhI0CgdXYWl0UnVuEhkuZ3JhcGhkLnYxLldhaXRSdW5SZXF1ZXN0Gg4uZ3JhcGhkLnYxLlJ1bhIyCgZHZXRSdW4SGC5ncmFwaGQudjEuR2V0UnVuUmVxdWVzdBoOLmdyYXBoZC52MS5SdW4SQwoITGlzdFJ1bnMSGi5ncmFwaGQudjEuTGlzdFJ1bnNSZXF1ZXN0GhsuZ3JhcGhkLnYxLkxpc3RSdW5zUmVzcG9uc2USOAoJQ2FuY2VsUnVuEhsuZ3JhcGhkLnYxLkNhbmNlbFJ1blJlcXVlc3QaDi5ncmFwaGQudjEuUnVuEkgKDUFkZFJ1bldlYmhvb2sSHy5ncmFwaGQudjEuQWRkUnVuV2ViaG9va1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHlCNVozZ2l0aHViLmNvbS9ncmFwaGQtZGV2L2dyYXBoZC9nZW4vZ3JhcGhkL3YxO2dyYXBoZHYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_empty, file_graphd_v1_event, file_graphd_v1_payload, file_graphd_v1_run]);
 
 /**
  * Asks to start a run and follow it.
@@ -409,6 +409,55 @@ export const ListRunsResponseSchema: GenMessage<ListRunsResponse> = /*@__PURE__*
   messageDesc(file_graphd_v1_graph_service, 8);
 
 /**
+ * Asks to be told when a run has stopped.
+ *
+ * @generated from message graphd.v1.AddRunWebhookRequest
+ */
+export type AddRunWebhookRequest = Message<"graphd.v1.AddRunWebhookRequest"> & {
+  /**
+   * Thread of the run.
+   *
+   * @generated from field: string thread_id = 1;
+   */
+  threadId: string;
+
+  /**
+   * The run.
+   *
+   * @generated from field: string run_id = 2;
+   */
+  runId: string;
+
+  /**
+   * Id of the webhook, unique in the thread. The same id again adds nothing.
+   *
+   * @generated from field: string webhook_id = 3;
+   */
+  webhookId: string;
+
+  /**
+   * Event of the thread after which a stop counts; 0 means any.
+   *
+   * @generated from field: uint64 after_sequence = 4;
+   */
+  afterSequence: bigint;
+
+  /**
+   * Where to POST: https:// and a public host, or what --webhook-allow names.
+   *
+   * @generated from field: string url = 5;
+   */
+  url: string;
+};
+
+/**
+ * Describes the message graphd.v1.AddRunWebhookRequest.
+ * Use `create(AddRunWebhookRequestSchema)` to create a new message.
+ */
+export const AddRunWebhookRequestSchema: GenMessage<AddRunWebhookRequest> = /*@__PURE__*/
+  messageDesc(file_graphd_v1_graph_service, 9);
+
+/**
  * Asks a run to stop.
  *
  * @generated from message graphd.v1.CancelRunRequest
@@ -465,7 +514,7 @@ export type CancelRunRequest = Message<"graphd.v1.CancelRunRequest"> & {
  * Use `create(CancelRunRequestSchema)` to create a new message.
  */
 export const CancelRunRequestSchema: GenMessage<CancelRunRequest> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_graph_service, 9);
+  messageDesc(file_graphd_v1_graph_service, 10);
 
 /**
  * What to do with the run's checkpoints.
@@ -517,7 +566,7 @@ export enum CancelRunRequest_Action {
  * Describes the enum graphd.v1.CancelRunRequest.Action.
  */
 export const CancelRunRequest_ActionSchema: GenEnum<CancelRunRequest_Action> = /*@__PURE__*/
-  enumDesc(file_graphd_v1_graph_service, 9, 0);
+  enumDesc(file_graphd_v1_graph_service, 10, 0);
 
 /**
  * Runs graphs. A run that fails is data: the call that shows it succeeds.
@@ -632,6 +681,20 @@ export const GraphService: GenService<{
     methodKind: "unary";
     input: typeof CancelRunRequestSchema;
     output: typeof RunSchema;
+  },
+  /**
+   * Has the server POST to a URL when a run has stopped: it waits for people, or
+   * has ended. The URL is called at least once, with the body of a webhook of
+   * LangGraph Server and its webhook_id in the header Webhook-Id, until it answers
+   * 2xx or 410, for some three hours. Errors: RUN_NOT_FOUND, FEATURE_DISABLED
+   * where the server does not serve that API, TOO_MANY_REQUESTS.
+   *
+   * @generated from rpc graphd.v1.GraphService.AddRunWebhook
+   */
+  addRunWebhook: {
+    methodKind: "unary";
+    input: typeof AddRunWebhookRequestSchema;
+    output: typeof EmptySchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_graphd_v1_graph_service, 0);

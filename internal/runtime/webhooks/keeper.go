@@ -1,0 +1,257 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/backoff"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/tenant"
+)
+
+// Bounds of attempts.
+const (
+	// MaxAttempts is how often a webhook is called before it is given up.
+	MaxAttempts = 12
+	// SendTimeout bounds one attempt. No server begins another one within it.
+	SendTimeout = 12 * time.Second
+	// maxParallelSends is how many webhooks a server calls at the same time.
+	maxParallelSends = 16
+	// longestLook is how long a webhook looks at a run that has not stopped at most.
+	longestLook = time.Minute
+)
+
+// retryPauses are the pauses between attempts: some three hours for all of them.
+func retryPauses() backoff.Policy {
+	return backoff.Policy{First: SendTimeout + time.Second, Max: 30 * time.Minute}
+}
+
+// Options are the collaborators and limits of a Keeper.
+type Options struct {
+	Store     *commit.StoreClient
+	Committer *commit.Committer
+	Limit     int // webhooks of a tenant that have not been called
+	// RunUntilDrain runs a function in the background, unless a drain has begun. Its context ends
+	// when one begins.
+	RunUntilDrain func(f func(ctx context.Context))
+	// WakeScheduler makes the scheduler look for due threads.
+	WakeScheduler func()
+	Logger        *zap.Logger
+}
+
+// Keeper keeps webhooks, and calls those whose runs have stopped.
+type Keeper struct {
+	opts   Options
+	sender runtime.RunStopSender // nil = this server calls none
+	slots  chan struct{}
+	local  watchedRuns
+}
+
+// New makes a Keeper.
+func New(opts Options) *Keeper {
+	return &Keeper{opts: opts, slots: make(chan struct{}, maxParallelSends)}
+}
+
+// SetSender sets what calls webhooks. It is called before the first call is served.
+func (k *Keeper) SetSender(s runtime.RunStopSender) { k.sender = s }
+
+// AddWebhook keeps a webhook until it was called. The same ID again is the same one. The errors are
+// *Error: FEATURE_DISABLED, INVALID_FIELD, TOO_MANY_REQUESTS, and those of the store.
+func (k *Keeper) AddWebhook(ctx context.Context, w runtime.RunWebhook) error {
+	if k.sender == nil {
+		return runtime.Errorf(runtime.ReasonFeatureDisabled, "the server calls no webhooks of runs: it needs --langgraph").With("feature", "webhooks of runs")
+	}
+	if err := k.sender.CheckURL(w.URL); err != nil {
+		return err
+	}
+	if _, err := k.opts.Store.Run(ctx, w.Thread, w.Run); err != nil {
+		return missingRunError(&w, err)
+	}
+	if err := k.checkCount(ctx, w.Thread); err != nil {
+		return err
+	}
+	if err := k.opts.Store.SyncClock(ctx); err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	head := checkpoint.Head{
+		Thread: threadName(w.Thread, w.ID), LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: keepAll,
+	}
+	k.local.add(w.Thread, w.Run, head.Thread)
+	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		cp, err := newCheckpoint(&w, t.Now)
+		if err != nil {
+			return err
+		}
+		t.Checkpoints, t.Head.Checkpoint, t.Head.Seq, t.Head.Due = append(t.Checkpoints, cp), cp.ID, cp.Seq, t.Now
+		return nil
+	})
+	if errors.Is(err, checkpoint.ErrConflict) {
+		return nil // it is there
+	}
+	k.opts.WakeScheduler()
+	return err
+}
+
+// missingRunError returns the error of a webhook whose run was not found.
+func missingRunError(w *runtime.RunWebhook, err error) error {
+	if errors.Is(err, checkpoint.ErrRunNotFound) {
+		return runtime.Errorf(runtime.ReasonRunNotFound, "thread %q has no run %q", tenant.ClientName(w.Thread), w.Run).
+			With("threadId", tenant.ClientName(w.Thread)).With("runId", w.Run)
+	}
+	return runtime.TranslateThreadError(w.Thread, err)
+}
+
+// keepAll keeps the server from pruning the checkpoint.
+const keepAll = -1
+
+// checkCount refuses a webhook beyond the limit of the tenant.
+func (k *Keeper) checkCount(ctx context.Context, thread string) error {
+	owner, _ := tenant.Split(thread)
+	n, err := k.opts.Store.CountThreads(ctx, holder(owner), k.opts.Limit)
+	switch {
+	case err != nil:
+		return runtime.TranslateStoreError(err)
+	case n >= k.opts.Limit:
+		return runtime.Errorf(runtime.ReasonTooManyRequests, "%d webhooks of runs wait to be called, as many as may (--run-webhooks)", n).
+			WithLimit("run-webhooks", int64(k.opts.Limit), int64(k.opts.Limit)+1)
+	}
+	return nil
+}
+
+// NoteStop has the webhooks of a run of this server looked at when the run stops.
+func (k *Keeper) NoteStop(run *checkpoint.Run) {
+	if !isStopped(run.State) || !k.local.has(run.Thread, run.ID) {
+		return
+	}
+	k.opts.RunUntilDrain(func(ctx context.Context) {
+		for _, thread := range k.local.list(run.Thread, run.ID) {
+			head, err := k.opts.Store.Head(ctx, thread)
+			if err == nil {
+				err = k.ProcessDue(ctx, head)
+			}
+			if err != nil && !errors.Is(err, checkpoint.ErrThreadNotFound) && !errors.Is(err, checkpoint.ErrConflict) {
+				k.opts.Logger.Debug("a webhook is left to the next look", zap.Error(err))
+			}
+		}
+	})
+}
+
+func isStopped(s checkpoint.RunState) bool { return s.Terminal() || s == checkpoint.RunInterrupted }
+
+// ProcessDue looks at a webhook that is due: it calls one whose run has stopped, and puts the next
+// look off. Errors: those of the store.
+func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
+	w, err := k.readHook(ctx, &head)
+	switch {
+	case errors.Is(err, checkpoint.ErrCorrupt), errors.Is(err, checkpoint.ErrCheckpointNotFound):
+		return k.dropBroken(ctx, head, err)
+	case err != nil:
+		return err
+	}
+	run, err := k.opts.Store.Run(ctx, w.Thread, w.Run)
+	switch {
+	case errors.Is(err, checkpoint.ErrThreadNotFound), errors.Is(err, checkpoint.ErrRunNotFound):
+		return k.forget(ctx, head, w)
+	case err != nil:
+		return err
+	case !isStopped(run.State) || run.LastEvent <= w.After:
+		return k.putOff(ctx, head, k.nextLook(&head))
+	case k.sender == nil:
+		return k.putOff(ctx, head, longestLook) // another server calls it
+	}
+	return k.send(ctx, head, w, run)
+}
+
+// nextLook returns when to look again at a run that has not stopped: the later, the longer it runs.
+func (k *Keeper) nextLook(head *checkpoint.Head) time.Duration {
+	return min(max(head.Now.Sub(head.Created)/4, time.Second), longestLook)
+}
+
+func (k *Keeper) putOff(ctx context.Context, head checkpoint.Head, pause time.Duration) error {
+	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		t.Head.Due = t.Now.Add(pause)
+		return nil
+	})
+	return err
+}
+
+// dropBroken drops a webhook that can't be read, unless another server has dropped it meanwhile.
+func (k *Keeper) dropBroken(ctx context.Context, head checkpoint.Head, cause error) error {
+	err := k.remove(ctx, head)
+	if errors.Is(err, checkpoint.ErrConflict) {
+		return nil
+	}
+	k.opts.Logger.Error("the webhook of a run is given up", zap.Error(cause))
+	return err
+}
+
+// forget drops a webhook whose run was deleted.
+func (k *Keeper) forget(ctx context.Context, head checkpoint.Head, w *hook) error {
+	k.local.remove(w.Thread, w.Run, head.Thread)
+	return k.remove(ctx, head)
+}
+
+func (k *Keeper) remove(ctx context.Context, head checkpoint.Head) error {
+	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		t.Delete = true
+		return nil
+	})
+	return err
+}
+
+// send calls a webhook in the background, if a slot is free. Before it puts the next attempt off, so
+// that no other server calls it meanwhile, and one does if this one dies.
+func (k *Keeper) send(ctx context.Context, head checkpoint.Head, w *hook, run checkpoint.Run) error {
+	select {
+	case k.slots <- struct{}{}:
+	default:
+		return k.putOff(ctx, head, time.Second)
+	}
+	attempt := attempts(&head) + 1
+	claimed, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		t.Head.Metadata = map[string]string{keyAttempts: strconv.Itoa(attempt)}
+		t.Head.Due = t.Now.Add(retryPauses().Delay(attempt))
+		return nil
+	})
+	if err != nil {
+		<-k.slots
+		return err
+	}
+	stop := &runtime.RunStop{
+		RunWebhook: runtime.RunWebhook{Thread: w.Thread, Run: w.Run, ID: w.ID, After: w.After, URL: w.URL}, Stopped: run, Attempt: attempt,
+	}
+	k.opts.RunUntilDrain(func(ctx context.Context) {
+		defer func() { <-k.slots }()
+		k.sendClaimed(ctx, claimed, stop)
+	})
+	return nil
+}
+
+// sendClaimed makes one attempt. A webhook that has taken it, or never will, is dropped.
+func (k *Keeper) sendClaimed(ctx context.Context, claimed checkpoint.Head, stop *runtime.RunStop) {
+	bounded, cancel := context.WithTimeout(ctx, SendTimeout)
+	defer cancel()
+	err := k.sender.SendRunStop(bounded, stop)
+	log := k.opts.Logger.With(zap.String("thread", tenant.ClientName(stop.Thread)), zap.String("run", stop.Run))
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return // the server goes down; another attempt is due
+	case errors.Is(err, runtime.ErrWebhookRefused), stop.Attempt >= MaxAttempts:
+		log.Warn("the webhook of a run is given up", zap.Error(err))
+	default:
+		log.Info("the webhook of a run is called again later", zap.Error(err))
+		return
+	}
+	k.local.remove(stop.Thread, stop.Run, claimed.Thread)
+	if err := k.remove(ctx, claimed); err != nil && !errors.Is(err, checkpoint.ErrConflict) {
+		log.Info("a webhook that was called is called once more", zap.Error(err))
+	}
+}

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/agentserver"
+	"github.com/graphd-dev/graphd/internal/egress"
+	"github.com/graphd-dev/graphd/internal/notify"
+	"github.com/graphd-dev/graphd/internal/notify/webhook"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
+)
+
+// runStopSender calls webhooks of runs, with the bodies of LangGraph Server.
+type runStopSender struct {
+	allowed   *egress.Policy
+	engine    *engine.Engine
+	maxBytes  int // of a state
+	userAgent string
+}
+
+// callRunWebhooks lets the server call webhooks of runs, if it serves the API that has them.
+func (s *Server) callRunWebhooks(o *Options, version string) error {
+	if o.LangGraph == "" {
+		return nil
+	}
+	allowed, err := o.parsePatterns()
+	if err != nil {
+		return err
+	}
+	s.Engine.Webhooks().SetSender(&runStopSender{allowed: allowed, engine: s.Engine, maxBytes: o.MaxMessage, userAgent: "graphd/" + version})
+	return nil
+}
+
+// checkRunWebhook refuses a URL to which nothing is sent. The error is a *webhook.TargetError.
+func checkRunWebhook(allowed *egress.Policy, url string) error {
+	_, err := webhook.ParseTarget(url, allowed, "--"+FlagWebhookAllow)
+	return err
+}
+
+// CheckURL refuses a URL to which nothing is sent. The error is INVALID_FIELD.
+func (r *runStopSender) CheckURL(url string) error {
+	if err := checkRunWebhook(r.allowed, url); err != nil {
+		return runtime.Errorf(runtime.ReasonInvalidField, "%v", err).With("field", "url").WithViolation("url", "%v", err)
+	}
+	return nil
+}
+
+// SendRunStop posts the run and the values of its thread.
+func (r *runStopSender) SendRunStop(ctx context.Context, stop *runtime.RunStop) error {
+	to, err := webhook.ParseTarget(stop.URL, r.allowed, "--"+FlagWebhookAllow)
+	if err != nil {
+		return fmt.Errorf("%w: %w", runtime.ErrWebhookRefused, err)
+	}
+	state, err := r.engine.State(ctx, runtime.StateRequest{Thread: stop.Thread, MaxBytes: r.maxBytes})
+	if err != nil {
+		return err
+	}
+	body, err := agentserver.RenderRunStop(wire.RunToProto(stop.Stopped, "", nil), stop.ID, string(state.Values), time.Now())
+	if err != nil {
+		return err
+	}
+	err = webhook.PostJSON(ctx, to, stop.ID, r.userAgent, body)
+	if errors.Is(err, notify.ErrGone) {
+		return fmt.Errorf("%w: %w", runtime.ErrWebhookRefused, err)
+	}
+	return err
+}
