@@ -168,16 +168,15 @@ func updateAssistant(c *call) error {
 	}
 }
 
-// changeAssistant changes an assistant. Metadata is merged here, because one label says which others are no
-// texts. Errors: ETAG_MISMATCH when the assistant was changed since it was read.
-func (w assistantWriting) changeAssistant(c *call, kept *graphdv1.Assistant) (*graphdv1.Assistant, error) {
-	etag := ""
+// changeAssistant changes an assistant. Metadata is merged here, because one label says which others
+// are no texts. Errors: ETAG_MISMATCH when the assistant was changed since it was read.
+func (w *assistantWriting) changeAssistant(c *call, kept *graphdv1.Assistant) (*graphdv1.Assistant, error) {
+	merged, etag := *w, ""
 	if len(w.Metadata) > 0 {
-		merged := readLabels(kept.GetMetadata())
-		maps.Copy(merged, w.Metadata)
-		w.Metadata, etag = merged, kept.GetEtag()
+		merged.Metadata, etag = readLabels(kept.GetMetadata()), kept.GetEtag()
+		maps.Copy(merged.Metadata, w.Metadata)
 	}
-	wanted, paths, err := w.toAssistant()
+	wanted, paths, err := merged.toAssistant()
 	if err != nil {
 		return nil, err
 	}

@@ -158,8 +158,8 @@ type Assistants interface {
 	AssistantReader
 	CreateAssistant(ctx context.Context, req runtime.CreateAssistantRequest) (runtime.Assistant, error)
 	UpdateAssistant(ctx context.Context, req runtime.UpdateAssistantRequest) (runtime.Assistant, error)
-	ActivateVersion(ctx context.Context, owner, id string, version int, admits func(graph string) error) (runtime.Assistant, error)
-	DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(graph string) error) error
+	ActivateVersion(ctx context.Context, owner, id string, version int, admits func(name string) error) (runtime.Assistant, error)
+	DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(name string) error) error
 }
 
 // RunWebhooks keeps addresses that are told when runs stop.

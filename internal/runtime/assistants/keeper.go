@@ -282,11 +282,11 @@ func (k *Keeper) UpdateAssistant(ctx context.Context, req runtime.UpdateAssistan
 
 // admitGraph refuses what admits refuses. It comes first, for what else is wrong would tell a caller
 // of assistants that it may not see.
-func admitGraph(admits func(graph string) error, graph string) error {
+func admitGraph(admits func(name string) error, name string) error {
 	if admits == nil {
 		return nil
 	}
-	return admits(graph)
+	return admits(name)
 }
 
 func checkRevision(is, want uint64) error {
@@ -322,7 +322,7 @@ func setIf[T any](field, given *T) {
 // ActivateVersion makes a version the active one. admits is that of an UpdateAssistantRequest, and is
 // asked for the graphs of both versions. The errors are *Error: ASSISTANT_NOT_FOUND, and those of the
 // store and of admits.
-func (k *Keeper) ActivateVersion(ctx context.Context, owner, id string, version int, admits func(graph string) error) (runtime.Assistant, error) {
+func (k *Keeper) ActivateVersion(ctx context.Context, owner, id string, version int, admits func(name string) error) (runtime.Assistant, error) {
 	return k.changeAssistant(ctx, owner, id, func(t *commit.Tx, active *runtime.Assistant) error {
 		if err := admitGraph(admits, active.Graph); err != nil {
 			return err
@@ -383,7 +383,7 @@ func (k *Keeper) dropOldVersions(ctx context.Context, updated *runtime.Assistant
 
 // DeleteAssistant deletes an assistant with its versions. The errors are *Error:
 // ASSISTANT_NOT_FOUND, ETAG_MISMATCH, and those of the store and of admits.
-func (k *Keeper) DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(graph string) error) error {
+func (k *Keeper) DeleteAssistant(ctx context.Context, owner, id string, etag uint64, admits func(name string) error) error {
 	_, err := commit.RetryOnConflict(ctx, k.opts.Committer, func(head *checkpoint.Head) (checkpoint.Head, error) {
 		if err := k.readHead(ctx, owner, id, head); err != nil {
 			return *head, err
