@@ -38,6 +38,18 @@ export function mergeConfigs(...configs: (RunnableConfig | undefined)[]): Invoke
   return merged;
 }
 
+/** A config whose `timeout` is a part of its `signal`: the call is aborted when either says so. */
+export function timeCall(config: InvokeOptions): InvokeOptions {
+  const { timeout, signal, ...rest } = config;
+  if (timeout === undefined) return config;
+  if (!(timeout > 0)) {
+    const problem = `timeout must be a number of milliseconds above 0, not ${String(timeout)}`;
+    throw new InvalidArgumentError(problem, { violations: { timeout: problem } });
+  }
+  const ended = AbortSignal.timeout(timeout);
+  return { ...rest, signal: signal ? AbortSignal.any([signal, ended]) : ended };
+}
+
 export function checkRecursionLimit(limit: number | undefined): void {
   if (limit === undefined || (typeof limit === "number" && limit >= 1)) return;
   const problem = `recursionLimit must be a number of at least 1, not ${String(limit)}`;

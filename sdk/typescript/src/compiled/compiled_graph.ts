@@ -36,7 +36,13 @@ import {
   isInterrupted,
   type RunnableConfig,
 } from "../values/index.js";
-import { checkRecursionLimit, type InvokeOptions, mergeConfigs, type StreamOptions } from "./call_config.js";
+import {
+  checkRecursionLimit,
+  type InvokeOptions,
+  mergeConfigs,
+  type StreamOptions,
+  timeCall,
+} from "./call_config.js";
 import { checkContext, checkInput, checkStateUpdate } from "./checked_values.js";
 import { formatChunk, formatServerSentEvent } from "./chunk_format.js";
 import { drainedError, GraphDrained, watchControl } from "./drained_run.js";
@@ -184,7 +190,7 @@ export class CompiledStateGraph<
   private async prepareCall(input: unknown, given: InvokeOptions): Promise<PreparedCall> {
     const { control } = given;
     // A run that can be asked to stop has an id from the beginning.
-    const options = control ? { ...given, runId: given.runId ?? randomUUID() } : given;
+    const options = timeCall(control ? { ...given, runId: given.runId ?? randomUUID() } : given);
     checkGiven(input);
     checkRecursionLimit(options.recursionLimit);
     const thread = this.threadOf(options);

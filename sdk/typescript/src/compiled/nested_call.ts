@@ -1,7 +1,16 @@
 /** Graphs that are called from inside a node of another graph. */
-import type { GraphShape } from "../client/index.js";
+import { errorOfFailure, type GraphShape } from "../client/index.js";
 import type { Persistence } from "../declare/index.js";
-import { type CurrentTask, currentTask, writeWireContext } from "../runtime/index.js";
+import { hasErrorName } from "../errors/index.js";
+import {
+  type CalledFailure,
+  type CurrentTask,
+  currentTask,
+  type LocalRun,
+  matchesFailure,
+  registerCall,
+  writeWireContext,
+} from "../runtime/index.js";
 import { isCommand, type RunnableConfig } from "../values/index.js";
 import type { Attachment } from "./attachment.js";
 import type { InvokeOptions } from "./call_config.js";
@@ -30,6 +39,8 @@ export async function callNested(call: NestedCall): Promise<string | undefined> 
   // Before the first wait: the same call gets the same number on every attempt.
   const index = task.calls++;
   const release = attachment.hold();
+  const local: LocalRun = { ...NOT_BEGUN, config: task.config, errors: [] };
+  const forget = registerCall(task.host.address, task.host.threadId, local);
   try {
     const version = await attachment.untilReady();
     const isNew = input !== null && input !== undefined && !isCommand(input);
@@ -45,9 +56,20 @@ export async function callNested(call: NestedCall): Promise<string | undefined> 
       stepLimit: options.recursionLimit ?? 0,
       index,
     })) as string | undefined;
+  } catch (error) {
+    throw hasErrorName(error, "CalledFailure") ? errorOfCall(error as CalledFailure, local.errors) : error;
   } finally {
+    forget();
     release();
   }
+}
+
+/** A call that has begun no run of the thread, and only collects what nodes throw. */
+const NOT_BEGUN = { context: undefined, store: undefined, isJoined: true };
+
+/** The very error that a node has thrown in this process, or what its failure tells of it. */
+function errorOfCall({ failure }: CalledFailure, thrown: readonly unknown[]): unknown {
+  return thrown.findLast((error) => matchesFailure(failure, error)) ?? errorOfFailure(failure);
 }
 
 /** What the called graph sees; none for the same as the calling node. */

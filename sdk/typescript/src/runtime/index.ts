@@ -1,4 +1,5 @@
 export { CalledCommand } from "./called_command.js";
+export { CalledFailure } from "./called_failure.js";
 export * from "./config.js";
 export { interrupt, interruptOf } from "./interrupt.js";
 export { findCall, type LocalRun, noteThrown, registerCall, TEMPORARY } from "./local_runs.js";

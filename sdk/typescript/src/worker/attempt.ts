@@ -15,10 +15,10 @@ import type {
   TaskUpdateSchema,
 } from "../_gen/graphd/v1/worker_task_pb.js";
 import { encode, payloadText, textPayload } from "../codec/index.js";
-import { GraphdError, GraphInterrupt, RemoteNodeError } from "../errors/index.js";
-import { publicName } from "../names/index.js";
+import { GraphdError, GraphInterrupt } from "../errors/index.js";
 import {
   CalledCommand,
+  CalledFailure,
   type CurrentTask,
   currentScope,
   currentTask,
@@ -201,10 +201,8 @@ function readCallOutcome({ outcome }: CallGraphResponse, task: CurrentTask | und
     case "waiting":
       task?.waiting.push(...outcome.value.interruptIds);
       throw new GraphInterrupt();
-    case "failure": {
-      const { message, type, reason, stack, node } = outcome.value;
-      throw new RemoteNodeError(message, { type, reason, stack, node: publicName(node) });
-    }
+    case "failure":
+      throw new CalledFailure(outcome.value);
     case "command":
       throw new CalledCommand(outcome.value);
     default:

@@ -4,7 +4,7 @@ import { payloadText } from "../codec/index.js";
 import type { NodeDeclaration, Program } from "../declare/index.js";
 import { formatNamespace, publicName, publicThread } from "../names/index.js";
 import { interrupt, type LocalRun, readWireContext, type TaskHost } from "../runtime/index.js";
-import type { LangGraphRunnableConfig } from "../values/index.js";
+import type { LangGraphRunnableConfig, RunnableConfig } from "../values/index.js";
 
 export type NodePlace = {
   readonly assignment: TaskAssignment;
@@ -15,11 +15,13 @@ export type NodePlace = {
   readonly local: LocalRun | undefined;
 };
 
+const NODE_OPTIONS = ["tags", "callbacks", "recursionLimit", "maxConcurrency", "control"];
+
 /** What a node gets as its second argument. */
 export function buildConfig({ assignment, program, node, host, local }: NodePlace): LangGraphRunnableConfig {
   const name = publicName(assignment.node);
   const namespace = formatNamespace([...assignment.namespace, `${assignment.node}:${assignment.taskId}`]);
-  const given = local?.config ?? {};
+  const given: RunnableConfig = local?.config ?? {};
   const carried = readWireContext(payloadText(assignment.context));
   const layers = [carried.configurable, given.configurable ?? {}];
   const [outer, inner] = carried.isCalled ? layers.reverse() : layers;
@@ -27,7 +29,7 @@ export function buildConfig({ assignment, program, node, host, local }: NodePlac
   const store = local?.store ?? program.options.store;
   return {
     tags: [],
-    ...given,
+    ...forNodes(given),
     metadata: {
       ...labelsOf(assignment),
       ...given.metadata,
@@ -61,6 +63,12 @@ export function buildConfig({ assignment, program, node, host, local }: NodePlac
       nodeFirstAttemptTime: assignment.logicalTime && Number(assignment.logicalTime.seconds) * 1000,
     },
   };
+}
+
+/** What models, tools and graphs that a node calls with its config are to know of the call. Modes, keys and ids are its own. */
+function forNodes(given: RunnableConfig): RunnableConfig {
+  const kept = NODE_OPTIONS.filter((name) => name in given);
+  return Object.fromEntries(kept.map((name) => [name, given[name as keyof RunnableConfig]]));
 }
 
 function labelsOf({ metadata }: TaskAssignment): Record<string, unknown> {

@@ -64,7 +64,8 @@ class TokenHandler {
     tags: string[] = [],
     metadata: Metadata = {},
   ): void {
-    this.metadata.set(runId, tags.includes(TAG_NOSTREAM) ? undefined : { ...metadata, tags });
+    const isSilent = tags.includes(TAG_NOSTREAM) || tags.includes("nostream");
+    this.metadata.set(runId, isSilent ? undefined : { ...metadata, tags });
   }
 
   handleLLMNewToken(
