@@ -7,7 +7,6 @@ package assistants
 import (
 	"context"
 	"errors"
-	"maps"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -302,15 +301,7 @@ func applyUpdate(a *runtime.Assistant, req *runtime.UpdateAssistantRequest) {
 	setIf(&a.Description, req.Description)
 	setIf(&a.Context, req.Context)
 	setIf(&a.Config, req.Config)
-	labels := maps.Clone(a.Metadata)
-	if req.ReplaceMetadata || labels == nil {
-		labels = make(map[string]string, len(req.Metadata))
-	}
-	maps.Copy(labels, req.Metadata)
-	for _, key := range req.DropKeys {
-		delete(labels, key)
-	}
-	a.Metadata = labels
+	a.Metadata = runtime.ChangeLabels(a.Metadata, req.Metadata, req.DropKeys, req.ReplaceMetadata)
 }
 
 func setIf[T any](field, given *T) {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"maps"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -102,15 +101,7 @@ func (m *Manager) UpdateThread(ctx context.Context, req runtime.UpdateThreadRequ
 		if err := checkRevision(t.Expect, req.Etag); err != nil {
 			return err
 		}
-		labels := maps.Clone(t.Head.Metadata)
-		if req.ReplaceMetadata || labels == nil {
-			labels = make(map[string]string, len(req.Metadata))
-		}
-		maps.Copy(labels, req.Metadata)
-		for _, key := range req.DropKeys {
-			delete(labels, key)
-		}
-		t.Head.Metadata = labels
+		t.Head.Metadata = runtime.ChangeLabels(t.Head.Metadata, req.Metadata, req.DropKeys, req.ReplaceMetadata)
 		if req.Expiration != nil {
 			setExpiration(t, *req.Expiration)
 		}
