@@ -2,6 +2,7 @@
 import { END, START } from "../constants.js";
 import { UnreachableNodeError } from "../errors/index.js";
 import type { GraphBuilder } from "./builder.js";
+import { checkDefaults } from "./defaults.js";
 import { refuseGraph } from "./nodes.js";
 
 /** Throws the first mistake of a graph. */
@@ -12,6 +13,7 @@ export function validateGraph(builder: GraphBuilder, breakpoints: readonly strin
     if (name !== "*" && !(name in builder.nodes)) throw refuseGraph(`the breakpoint "${name}" is no node`);
   }
   checkReached(builder);
+  checkDefaults(builder.keys);
 }
 
 /** Throws for what the nodes of a graph that the server has can't bring along. */
