@@ -38,8 +38,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// Options make a Server. Engine, Follow, FollowInterrupts, Registry, Assistants and RunWebhooks must be set;
-// other zero fields mean their defaults.
+// Options make a Server. Engine, Follow, FollowInterrupts, Registry, Assistants and RunWebhooks must
+// be set; other zero fields mean their defaults.
 type Options struct {
 	Engine Engine
 	// Follow begins to read the events of a thread.

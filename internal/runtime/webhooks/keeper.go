@@ -162,7 +162,7 @@ func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
 	case err != nil:
 		return err
 	case !isStopped(run.State) || run.LastEvent <= w.After:
-		return k.putOff(ctx, head, k.nextLook(&head))
+		return k.putOff(ctx, head, nextLook(&head))
 	case k.sender == nil:
 		return k.putOff(ctx, head, longestLook) // another server calls it
 	}
@@ -170,7 +170,7 @@ func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
 }
 
 // nextLook returns when to look again at a run that has not stopped: the later, the longer it runs.
-func (k *Keeper) nextLook(head *checkpoint.Head) time.Duration {
+func nextLook(head *checkpoint.Head) time.Duration {
 	return min(max(head.Now.Sub(head.Created)/4, time.Second), longestLook)
 }
 

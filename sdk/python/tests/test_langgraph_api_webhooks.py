@@ -66,9 +66,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="module", params=["sqlite", "redis"])
-def url(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, receiver: Receiver
-) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterator[str]:
     flags = ["--langgraph", "127.0.0.1:0", "--webhook-allow", receiver.address]
     with (
         open_store(request.param, tmp_path_factory.mktemp("store")) as store,
@@ -130,7 +128,8 @@ async def test_an_address_that_is_down_for_a_while_is_told(client: LangGraphClie
 
 
 @pytest.mark.parametrize(
-    "webhook", ["/hook", "http://127.0.0.1:1/", "http://10.0.0.1/", "http://169.254.169.254/x", "ftp://a/", "https://u:p@a/", "x"]
+    "webhook",
+    ["/hook", "http://127.0.0.1:1/", "http://10.0.0.1/", "http://169.254.169.254/x", "ftp://a/", "https://u:p@a/", "x"],
 )
 async def test_addresses_that_are_not_allowed_are_refused(client: LangGraphClient, webhook: str) -> None:
     thread = await new_thread(client)
