@@ -193,17 +193,44 @@ func deleteAssistant(c *call) error {
 	if err != nil {
 		return err
 	}
-	if withThreads {
-		return invalidField("delete_threads", "is not served: find the threads with POST /threads/search, and delete them first")
-	}
 	kept, err := c.keptInPath()
 	if err != nil {
 		return err
+	}
+	if withThreads {
+		if err := c.deleteThreadsOf(kept.GetAssistantId()); err != nil {
+			return err
+		}
 	}
 	if _, err := c.assistants.DeleteAssistant(c.ctx, &graphdv1.DeleteAssistantRequest{AssistantId: kept.GetAssistantId()}); err != nil {
 		return err
 	}
 	return c.writeNothing()
+}
+
+// deleteThreadsOf deletes the threads on which an assistant ran last, a page at a time. One that is
+// refused ends it.
+func (c *call) deleteThreadsOf(assistant string) error {
+	filter := onlyUUIDs + " AND metadata." + quoteKey(assistantLabel) + " = " + quoteFilter(assistant)
+	for {
+		page, err := c.threads.ListThreads(c.ctx, &graphdv1.ListThreadsRequest{PageSize: largestBatch, Filter: filter})
+		if err != nil || len(page.GetThreads()) == 0 {
+			return err
+		}
+		request := &graphdv1.DeleteThreadsRequest{Force: true}
+		for _, found := range page.GetThreads() {
+			request.ThreadIds = append(request.ThreadIds, found.GetThreadId())
+		}
+		deleted, err := c.threads.DeleteThreads(c.ctx, request)
+		if err != nil {
+			return err
+		}
+		for _, refused := range deleted.GetFailures() {
+			if refused.GetReason() != "THREAD_NOT_FOUND" {
+				return newError(http.StatusConflict, refused.GetReason(), refused.GetMessage())
+			}
+		}
+	}
 }
 
 // chosenVersion names a version of an assistant.

@@ -186,7 +186,6 @@ async def test_what_can_not_be_kept_is_refused(client: LangGraphClient) -> None:
     assert await http_status(client.assistants.update(str(uuid.uuid4()), name="x")) == 404
     assert await http_status(client.assistants.set_latest(wanted, 9)) == 404
     assert await http_status(client.assistants.delete(str(uuid.uuid4()))) == 404
-    assert await http_status(client.assistants.delete(wanted, delete_threads=True)) == 422
     default = (await client.assistants.get("talk"))["assistant_id"]
     assert await http_status(client.assistants.update(default, name="x")) == 409
     assert await http_status(client.assistants.delete(default)) == 409
@@ -196,6 +195,17 @@ async def test_what_can_not_be_kept_is_refused(client: LangGraphClient) -> None:
         await client.assistants.get("talk")
     )
     assert (await client.assistants.create("talk"))["name"] == "Untitled"
+
+
+async def test_the_threads_of_an_assistant_go_with_it(client: LangGraphClient) -> None:
+    threads = [(await client.threads.create())["thread_id"] for _ in range(4)]
+    assistants = [(await client.assistants.create("ask", context={"tone": "x"}))["assistant_id"] for _ in range(2)]
+    for thread, assistant in zip(threads, [assistants[0], assistants[0], assistants[1], "ask"], strict=True):
+        await client.runs.wait(thread, assistant, input={"said": []})
+    await client.assistants.delete(assistants[0], delete_threads=True)
+    assert [await http_status(client.threads.get(thread)) for thread in threads] == [404, 404, 200, 200]
+    await client.assistants.delete(assistants[1])
+    assert await http_status(client.threads.get(threads[2])) == 200
 
 
 async def test_changes_at_once_are_all_kept(client: LangGraphClient) -> None:
