@@ -23,7 +23,13 @@ export class KeySchemas {
   }
 }
 
-type Issue = { message: string; path?: readonly unknown[] | undefined };
+type Issue = {
+  message: string;
+  path?: readonly unknown[] | undefined;
+  /** What each option of a union does not take: of zod 4, and of zod 3. */
+  errors?: readonly (readonly Issue[])[];
+  unionErrors?: readonly { issues: readonly Issue[] }[];
+};
 
 type ZodSchema = {
   safeParse(value: unknown): { success: true; data: unknown } | { success: false; error: ZodError };
@@ -51,12 +57,15 @@ export function parseByStandard(key: string, schema: unknown, value: unknown): u
 function readResult(key: string, result: unknown): unknown {
   const { value, issues } = result as { value?: unknown; issues?: readonly Issue[] };
   if (!issues) return value;
-  const problems = issues.map((issue) => describeIssue(key, issue));
+  const problems = issues.map((issue) => describeIssue({ ...issue, path: [key, ...(issue.path ?? [])] }));
   throw new InvalidUpdateError(`the schema of the state does not take the update: ${problems.join("; ")}`);
 }
 
-function describeIssue(key: string, { message, path = [] }: Issue): string {
-  return `${[key, ...path.map(nameOfSegment)].join(".")}: ${message}`;
+function describeIssue({ message, path = [], errors, unionErrors }: Issue): string {
+  const place = path.map(nameOfSegment).join(".");
+  const options = errors ?? unionErrors?.map(({ issues }) => issues) ?? [];
+  const told = options.map((issues) => issues.map(describeIssue).join(", ")).join(", or ");
+  return `${place && `${place}: `}${message}${told && ` (${told})`}`;
 }
 
 /** A segment of a path is a key, or an object that has it. */

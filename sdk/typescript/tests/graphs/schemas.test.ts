@@ -181,6 +181,14 @@ describe("a StateSchema", () => {
     }
   });
 
+  test("tells what each option of a union does not take", async () => {
+    const either = z.union([z.string(), z.object({ at: z.number() })]).optional();
+    const graph = build(new StateSchema({ n: either }), () => ({ n: { at: "x" } }));
+    await expect(graph.invoke({ n: "a" }, newThread())).rejects.toThrow(
+      /n: Invalid input \(.*expected string, received object, or .*at: .*expected number, received string\)$/i,
+    );
+  });
+
   test("drops no value of a command that names a key twice", async () => {
     const twice = [
       ["log", "a"],
