@@ -1,7 +1,7 @@
 import type { Caller } from "../calls/index.js";
+import { errorOfRun } from "../calls/index.js";
 import { formatCursor, parseCursor } from "./cursor.js";
 import { followEvents } from "./event_stream.js";
-import { errorOfRun } from "./failures.js";
 import { UNKNOWN_GRAPH } from "./graph_shape.js";
 import { restoreOmittedValues } from "./omitted_values.js";
 import { filterOf, readStreamModes, type StreamItem, type StreamMode } from "./stream_modes.js";

@@ -1,14 +1,14 @@
-export type { AnswerOutcome, BulkAnswerError, BulkAnswerOptions } from "./bulk_answer.js";
-export { Client, type Graph, type RunOptions, type StreamOptions, type ThreadSummary } from "./client.js";
-export type { RunConfig } from "./config.js";
-export { type EventRequest, followEvents } from "./event_stream.js";
 export {
   createAbortError,
   errorOfFailure,
   type FindThrown,
   RunFailedError,
   storedError,
-} from "./failures.js";
+} from "../calls/index.js";
+export type { AnswerOutcome, BulkAnswerError, BulkAnswerOptions } from "./bulk_answer.js";
+export { Client, type Graph, type RunOptions, type StreamOptions, type ThreadSummary } from "./client.js";
+export type { RunConfig } from "./config.js";
+export { type EventRequest, followEvents } from "./event_stream.js";
 export type { FollowedItem, FollowRunOptions } from "./follow_run.js";
 export { buildGotos } from "./gotos.js";
 export { type GraphShape, UNKNOWN_GRAPH } from "./graph_shape.js";

@@ -1,8 +1,8 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { RunState, type Run as WireRun } from "../_gen/graphd/v1/run_pb.js";
+import { errorOfRun } from "../calls/index.js";
 import { fromPayload } from "../codec/index.js";
 import { publicThread } from "../names/index.js";
-import { errorOfRun } from "./failures.js";
 import { fromLabels } from "./labels.js";
 
 export type RunStatus =

@@ -6,12 +6,17 @@ import type { Interrupt } from "../_gen/graphd/v1/interrupt_pb.js";
 import { InterruptService } from "../_gen/graphd/v1/interrupt_service_pb.js";
 import { type Run, RunState } from "../_gen/graphd/v1/run_pb.js";
 import { ThreadService } from "../_gen/graphd/v1/thread_service_pb.js";
-import { type Caller, callRepeatedly } from "../calls/index.js";
+import {
+  type Caller,
+  callRepeatedly,
+  createAbortError,
+  errorOfRun,
+  type FindThrown,
+} from "../calls/index.js";
 import { payloadText } from "../codec/index.js";
 import { INTERRUPT } from "../constants.js";
 import { isGraphdError } from "../errors/index.js";
 import { type EventRequest, followEvents } from "./event_stream.js";
-import { createAbortError, errorOfRun, type FindThrown } from "./failures.js";
 import type { NamedVersion } from "./named_version.js";
 import { restoreOmittedValues } from "./omitted_values.js";
 import { RefusedRequest } from "./refused_request.js";

@@ -7,10 +7,10 @@ import {
   type SnapshotTask,
   type StateSnapshot as WireSnapshot,
 } from "../_gen/graphd/v1/thread_pb.js";
+import { storedError } from "../calls/index.js";
 import { payloadText } from "../codec/index.js";
 import { formatNamespace, publicName } from "../names/index.js";
 import type { RunConfig } from "./config.js";
-import { storedError } from "./failures.js";
 import type { GraphShape } from "./graph_shape.js";
 import { fromLabels } from "./labels.js";
 import { type ShownInterrupt, showQuestions } from "./shown_interrupt.js";

@@ -8,6 +8,7 @@ import {
 } from "../_gen/graphd/v1/event_pb.js";
 import type { Interrupt } from "../_gen/graphd/v1/interrupt_pb.js";
 import type { CheckpointRef } from "../_gen/graphd/v1/payload_pb.js";
+import { storedError } from "../calls/index.js";
 import { payloadText } from "../codec/index.js";
 import {
   findLevels,
@@ -18,7 +19,6 @@ import {
   taskOfLevel,
 } from "../names/index.js";
 import type { RunConfig } from "./config.js";
-import { storedError } from "./failures.js";
 import type { GraphShape } from "./graph_shape.js";
 import { fromLabels, toLabels } from "./labels.js";
 import { isQuestion, type ShownInterrupt, showInterrupt } from "./shown_interrupt.js";

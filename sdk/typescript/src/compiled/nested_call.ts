@@ -13,7 +13,7 @@ import {
 } from "../runtime/index.js";
 import { isCommand, type RunnableConfig } from "../values/index.js";
 import type { Attachment } from "./attachment.js";
-import type { InvokeOptions } from "./call_config.js";
+import { type InvokeOptions, timeCall } from "./call_config.js";
 import { checkInput } from "./checked_values.js";
 import { nodeNames } from "./options.js";
 
@@ -36,6 +36,9 @@ export type NestedCall = {
 /** Runs a graph inside of a task; returns JSON text of its output. */
 export async function callNested(call: NestedCall): Promise<string | undefined> {
   const { task, attachment, shape, input, options, persistence } = call;
+  // That of the node leaves the call its grace.
+  const isOwn = options.signal !== task.host.signal;
+  const { signal } = timeCall({ ...options, signal: isOwn ? options.signal : undefined });
   // Before the first wait: the same call gets the same number on every attempt.
   const index = task.calls++;
   const release = attachment.hold();
@@ -45,7 +48,7 @@ export async function callNested(call: NestedCall): Promise<string | undefined> 
     const version = await attachment.untilReady();
     const isNew = input !== null && input !== undefined && !isCommand(input);
     const given = isNew ? shape.encodeUpdate(await checkInput(attachment.program, input)) : undefined;
-    return (await task.host.callGraph({
+    const output = task.host.callGraph({
       graph: attachment.program.name,
       version,
       input: given,
@@ -55,13 +58,26 @@ export async function callNested(call: NestedCall): Promise<string | undefined> 
       interruptAfter: nodeNames(options.interruptAfter),
       stepLimit: options.recursionLimit ?? 0,
       index,
-    })) as string | undefined;
+    });
+    return (await untilAborted(output, signal)) as string | undefined;
   } catch (error) {
     throw hasErrorName(error, "CalledFailure") ? errorOfCall(error as CalledFailure, local.errors) : error;
   } finally {
     forget();
     release();
   }
+}
+
+/** What a promise brings, or the reason of a signal that is aborted before. */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await promise;
+  const settled = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { signal: settled.signal });
+  });
+  return await Promise.race([promise, aborted]).finally(() => settled.abort());
 }
 
 /** A call that has begun no run of the thread, and only collects what nodes throw. */

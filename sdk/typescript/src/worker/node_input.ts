@@ -1,9 +1,10 @@
 /** What the code of a task is called with. */
 import type { Failure, Payload } from "../_gen/graphd/v1/payload_pb.js";
 import type { TaskAssignment } from "../_gen/graphd/v1/worker_task_pb.js";
+import { errorOfFailure } from "../calls/index.js";
 import { payloadText } from "../codec/index.js";
 import { ROOT } from "../constants.js";
-import { NodeError, RemoteNodeError } from "../errors/index.js";
+import { NodeError } from "../errors/index.js";
 import { loadMessageClasses, mayHaveMessages } from "../messages/restored_message.js";
 import { publicName } from "../names/index.js";
 import { type LocalRun, matchesFailure } from "../runtime/index.js";
@@ -41,7 +42,5 @@ export async function loadClassesFor({
 /** What an error handler is told: the very error where this process has thrown it. */
 export function readFailure(failure: Failure, local: LocalRun | undefined): NodeError {
   const thrown = local?.errors.findLast((error) => matchesFailure(failure, error));
-  const { type, reason, stack } = failure;
-  const node = publicName(failure.node);
-  return new NodeError(node, thrown ?? new RemoteNodeError(failure.message, { type, node, reason, stack }));
+  return new NodeError(publicName(failure.node), thrown ?? errorOfFailure(failure));
 }

@@ -8,6 +8,7 @@ import {
   GraphRecursionError,
   type LangGraphRunnableConfig,
   MemorySaver,
+  NodeTimeoutError,
   START,
   StateGraph,
 } from "../../src/index.js";
@@ -93,9 +94,32 @@ describe("the timeout of a call", () => {
     await expect(slow.invoke({}, { ...newThread(), timeout: 10_000, signal })).rejects.toThrow("too late");
   });
 
+  test("ends the call of a node, which goes on", async () => {
+    const called = buildTelling(async ({ signal }) => await setTimeout(2_000, "late", { signal }));
+    const quick = buildTelling(() => "instead");
+    for (const options of [() => ({ timeout: 100 }), () => ({ signal: AbortSignal.timeout(100) })]) {
+      const graph = buildTelling(async () => {
+        const error = await called.invoke({}, options()).catch((thrown: Error) => thrown.name);
+        return [error, (await quick.invoke({})).told];
+      });
+      expect((await graph.invoke({}, newThread())).told).toEqual(["TimeoutError", "instead"]);
+    }
+  });
+
   test("is above 0", async () => {
     await expect(slow.invoke({}, { ...newThread(), timeout: 0 })).rejects.toThrow("timeout must be");
   });
+});
+
+test("the error handler of a node that took too long gets a NodeTimeoutError", async () => {
+  const graph = new StateGraph(State)
+    .addNode("slow", async () => await setTimeout(1_000, {}), {
+      timeout: 100,
+      errorHandler: (_state, { error }) => ({ told: error instanceof NodeTimeoutError }),
+    })
+    .addEdge(START, "slow")
+    .compile();
+  expect((await graph.invoke({})).told).toBe(true);
 });
 
 describe("a graph that fails in a node", () => {

@@ -1,3 +1,4 @@
+/** The errors of failed runs and tasks, as the server tells of them. */
 import type { Failure } from "../_gen/graphd/v1/payload_pb.js";
 import { type Run, RunState } from "../_gen/graphd/v1/run_pb.js";
 import { START } from "../constants.js";
