@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -141,6 +140,9 @@ func (p *plan) planStart(graph string) error {
 		ThreadId: p.thread, RunId: id, Graph: graph, CreateThread: r.IfNotExists == "create", Context: r.runContext(), Metadata: labels,
 		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, StepLimit: r.stepLimit(), Concurrency: r.concurrency(),
 		BeginAfter: r.delay(),
+	}
+	if id := p.assistant.id(); id != "" {
+		p.start.ThreadMetadata = map[string]string{assistantLabel: id}
 	}
 	at := r.checkpointRef()
 	switch {
@@ -341,23 +343,19 @@ func (p *plan) beginRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
 			p.dropThread(c)
 		}
 		if err == nil {
-			err = p.noteBegun(c, begun)
+			err = p.addWebhook(c, begun)
 		}
 		return begun, refuseAssistant(err)
 	}
 	begun, err := c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
 	if err == nil {
-		err = p.noteBegun(c, begun)
+		err = p.addWebhook(c, begun)
 	}
 	return begun, err
 }
 
-// noteBegun notes what the request wants beside its run, once that has begun: its webhook, and the
-// assistant of the thread.
-func (p *plan) noteBegun(c *call, of *graphdv1.Run) error {
-	if p.start != nil {
-		p.labelThread(c)
-	}
+// addWebhook keeps the webhook of the request, once its run has begun.
+func (p *plan) addWebhook(c *call, of *graphdv1.Run) error {
 	if p.request.Webhook == "" {
 		return nil
 	}
@@ -377,18 +375,6 @@ func (c *call) checkWebhook(r *runRequest) error {
 		return invalidField("webhook", "is refused: %s", err)
 	}
 	return nil
-}
-
-// labelThread notes the assistant whose run has begun in the labels of the thread, by which the thread
-// is found.
-func (p *plan) labelThread(c *call) {
-	if p.assistant.kept == nil || p.isTemporary {
-		return
-	}
-	_, _ = c.threads.UpdateThread(c.ctx, &graphdv1.UpdateThreadRequest{
-		Thread:     &graphdv1.Thread{ThreadId: p.thread, Metadata: map[string]string{assistantLabel: p.assistant.id()}},
-		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"metadata." + assistantLabel}},
-	}) // the run goes on all the same, and the thread is found by its graph
 }
 
 // settleLeg finds the leg that a request has begun. An answer to a run that another answer has set

@@ -44,7 +44,7 @@ func streamRun(c *call) error {
 		return refuseAssistant(err)
 	}
 	of := first.GetOpened().GetRun()
-	if err := p.noteBegun(c, of); err != nil {
+	if err := p.addWebhook(c, of); err != nil {
 		return err
 	}
 	l := p.settleLeg(of)

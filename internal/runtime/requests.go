@@ -40,12 +40,14 @@ type StartRequest struct {
 	Version      string // "" = the thread's, or the newest
 	Run          string // "" = made by the server
 	Metadata     map[string]string
-	Concurrency  Concurrency
-	Open         OpenPolicy
-	Request      checkpoint.RunRequest
-	RequestID    string
-	Digest       string // of the request's content, for RequestID
-	By           Actor
+	// ThreadMetadata are labels that the thread gets with the run.
+	ThreadMetadata map[string]string
+	Concurrency    Concurrency
+	Open           OpenPolicy
+	Request        checkpoint.RunRequest
+	RequestID      string
+	Digest         string // of the request's content, for RequestID
+	By             Actor
 	// OnlyGraph is the graph that the thread must have if there is one, nil = any. The
 	// caller was allowed to make the call for this graph.
 	OnlyGraph *string

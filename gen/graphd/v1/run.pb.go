@@ -578,9 +578,11 @@ type RunSpec struct {
 	// until then, and other runs of the thread go before it. When its time has
 	// come it goes behind the runs that wait, and behind open questions. Unset
 	// means at once.
-	BeginAfter    *durationpb.Duration `protobuf:"bytes,20,opt,name=begin_after,json=beginAfter,proto3" json:"begin_after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	BeginAfter *durationpb.Duration `protobuf:"bytes,20,opt,name=begin_after,json=beginAfter,proto3" json:"begin_after,omitempty"`
+	// Labels to add to the thread in the change that takes the run.
+	ThreadMetadata map[string]string `protobuf:"bytes,21,rep,name=thread_metadata,json=threadMetadata,proto3" json:"thread_metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RunSpec) Reset() {
@@ -760,6 +762,13 @@ func (x *RunSpec) GetInputAt() *CheckpointRef {
 func (x *RunSpec) GetBeginAfter() *durationpb.Duration {
 	if x != nil {
 		return x.BeginAfter
+	}
+	return nil
+}
+
+func (x *RunSpec) GetThreadMetadata() map[string]string {
+	if x != nil {
+		return x.ThreadMetadata
 	}
 	return nil
 }
@@ -1184,7 +1193,7 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"begin_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\tbeginTime\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf7\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8b\t\n" +
 	"\aRunSpec\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12#\n" +
 	"\rcreate_thread\x18\x02 \x01(\bR\fcreateThread\x12\x14\n" +
@@ -1210,8 +1219,12 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\fgoto_targets\x18\x12 \x03(\v2\x0f.graphd.v1.GotoR\vgotoTargets\x123\n" +
 	"\binput_at\x18\x13 \x01(\v2\x18.graphd.v1.CheckpointRefR\ainputAt\x12:\n" +
 	"\vbegin_after\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"beginAfter\x1a;\n" +
+	"beginAfter\x12O\n" +
+	"\x0fthread_metadata\x18\x15 \x03(\v2&.graphd.v1.RunSpec.ThreadMetadataEntryR\x0ethreadMetadata\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aA\n" +
+	"\x13ThreadMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
 	"\x05start\"\x9a\x04\n" +
@@ -1290,7 +1303,7 @@ func file_graphd_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_graphd_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_graphd_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_graphd_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: graphd.v1.RunState
 	(ConcurrencyPolicy)(0),        // 1: graphd.v1.ConcurrencyPolicy
@@ -1305,50 +1318,52 @@ var file_graphd_v1_run_proto_goTypes = []any{
 	(*Dismissal)(nil),             // 10: graphd.v1.Dismissal
 	nil,                           // 11: graphd.v1.Run.MetadataEntry
 	nil,                           // 12: graphd.v1.RunSpec.MetadataEntry
-	nil,                           // 13: graphd.v1.ResumeSpec.MetadataEntry
-	(*Failure)(nil),               // 14: graphd.v1.Failure
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*Cursor)(nil),                // 16: graphd.v1.Cursor
-	(*Payload)(nil),               // 17: graphd.v1.Payload
-	(*CheckpointRef)(nil),         // 18: graphd.v1.CheckpointRef
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
-	(*Goto)(nil),                  // 20: graphd.v1.Goto
+	nil,                           // 13: graphd.v1.RunSpec.ThreadMetadataEntry
+	nil,                           // 14: graphd.v1.ResumeSpec.MetadataEntry
+	(*Failure)(nil),               // 15: graphd.v1.Failure
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*Cursor)(nil),                // 17: graphd.v1.Cursor
+	(*Payload)(nil),               // 18: graphd.v1.Payload
+	(*CheckpointRef)(nil),         // 19: graphd.v1.CheckpointRef
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*Goto)(nil),                  // 21: graphd.v1.Goto
 }
 var file_graphd_v1_run_proto_depIdxs = []int32{
 	0,  // 0: graphd.v1.Run.state:type_name -> graphd.v1.RunState
-	14, // 1: graphd.v1.Run.failure:type_name -> graphd.v1.Failure
+	15, // 1: graphd.v1.Run.failure:type_name -> graphd.v1.Failure
 	11, // 2: graphd.v1.Run.metadata:type_name -> graphd.v1.Run.MetadataEntry
-	15, // 3: graphd.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	15, // 4: graphd.v1.Run.update_time:type_name -> google.protobuf.Timestamp
-	16, // 5: graphd.v1.Run.applied_through:type_name -> graphd.v1.Cursor
-	17, // 6: graphd.v1.Run.output:type_name -> graphd.v1.Payload
-	15, // 7: graphd.v1.Run.begin_time:type_name -> google.protobuf.Timestamp
-	17, // 8: graphd.v1.RunSpec.input:type_name -> graphd.v1.Payload
-	18, // 9: graphd.v1.RunSpec.replay_from:type_name -> graphd.v1.CheckpointRef
-	17, // 10: graphd.v1.RunSpec.context:type_name -> graphd.v1.Payload
+	16, // 3: graphd.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	16, // 4: graphd.v1.Run.update_time:type_name -> google.protobuf.Timestamp
+	17, // 5: graphd.v1.Run.applied_through:type_name -> graphd.v1.Cursor
+	18, // 6: graphd.v1.Run.output:type_name -> graphd.v1.Payload
+	16, // 7: graphd.v1.Run.begin_time:type_name -> google.protobuf.Timestamp
+	18, // 8: graphd.v1.RunSpec.input:type_name -> graphd.v1.Payload
+	19, // 9: graphd.v1.RunSpec.replay_from:type_name -> graphd.v1.CheckpointRef
+	18, // 10: graphd.v1.RunSpec.context:type_name -> graphd.v1.Payload
 	12, // 11: graphd.v1.RunSpec.metadata:type_name -> graphd.v1.RunSpec.MetadataEntry
-	19, // 12: graphd.v1.RunSpec.run_timeout:type_name -> google.protobuf.Duration
+	20, // 12: graphd.v1.RunSpec.run_timeout:type_name -> google.protobuf.Duration
 	1,  // 13: graphd.v1.RunSpec.concurrency:type_name -> graphd.v1.ConcurrencyPolicy
 	2,  // 14: graphd.v1.RunSpec.open_interrupts:type_name -> graphd.v1.OpenInterruptPolicy
-	17, // 15: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
-	20, // 16: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
-	18, // 17: graphd.v1.RunSpec.input_at:type_name -> graphd.v1.CheckpointRef
-	19, // 18: graphd.v1.RunSpec.begin_after:type_name -> google.protobuf.Duration
-	9,  // 19: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
-	9,  // 20: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
-	4,  // 21: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
-	17, // 22: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
-	20, // 23: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
-	13, // 24: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
-	8,  // 25: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
-	17, // 26: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
-	17, // 27: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
-	10, // 28: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	18, // 15: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
+	21, // 16: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
+	19, // 17: graphd.v1.RunSpec.input_at:type_name -> graphd.v1.CheckpointRef
+	20, // 18: graphd.v1.RunSpec.begin_after:type_name -> google.protobuf.Duration
+	13, // 19: graphd.v1.RunSpec.thread_metadata:type_name -> graphd.v1.RunSpec.ThreadMetadataEntry
+	9,  // 20: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
+	9,  // 21: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
+	4,  // 22: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
+	18, // 23: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
+	21, // 24: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
+	14, // 25: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
+	8,  // 26: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
+	18, // 27: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
+	18, // 28: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
+	10, // 29: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_run_proto_init() }
@@ -1371,7 +1386,7 @@ func file_graphd_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_run_proto_rawDesc), len(file_graphd_v1_run_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -272,6 +272,9 @@ func (s *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunSta
 	if id == "" {
 		id = newRunID(t, s.req.RequestID)
 	}
+	if len(s.req.ThreadMetadata) > 0 {
+		t.Head.Metadata = runtime.ChangeLabels(t.Head.Metadata, s.req.ThreadMetadata, nil, false)
+	}
 	run := &checkpoint.Run{
 		ID: id, Thread: t.Thread, Graph: g.Name, Version: g.Version, State: state,
 		Metadata: s.req.Metadata, StartedBy: s.req.By.Name, Created: t.Now, Updated: t.Now, Order: t.Head.LastEvent + 1,

@@ -54,7 +54,7 @@ func runMethods() []Row {
 		Kind: Changes, Thread: "run.thread_id", Run: "run.run_id", Graph: "run.graph", Version: "run.graph_version",
 		Shown: []string{
 			"request_id", "run.create_thread", "run.concurrency", "run.open_interrupts", "run.replay_from.checkpoint_id", "run.input_at.checkpoint_id",
-			"run.expected_checkpoint_id", "run.metadata", "run.interrupt_before", "run.interrupt_after", "run.step_limit",
+			"run.expected_checkpoint_id", "run.metadata", "run.thread_metadata", "run.interrupt_before", "run.interrupt_after", "run.step_limit",
 			"run.goto_targets.node", "run.goto_targets.send.node",
 		},
 		Digests: []string{"run.input", "run.update", "run.context", "run.goto_targets.send.input"},

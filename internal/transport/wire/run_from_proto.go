@@ -17,16 +17,17 @@ import (
 func StartRequestFromProto(v *Validator, spec *graphdv1.RunSpec, requestID string) runtime.StartRequest {
 	v.RequireSet("run", spec != nil)
 	req := runtime.StartRequest{
-		Tenant:       v.Tenant(),
-		Thread:       v.CheckOptionalThread("run.thread_id", spec.GetThreadId()),
-		CreateThread: spec.GetCreateThread() || spec.GetThreadId() == "",
-		Graph:        v.CheckGraphName("run.graph", spec.GetGraph()),
-		Version:      v.CheckName("run.graph_version", spec.GetGraphVersion()),
-		Run:          v.CheckOptionalID("run.run_id", spec.GetRunId()),
-		Metadata:     v.CheckLabels("run.metadata", spec.GetMetadata()),
-		Concurrency:  concurrencyFromProto(spec.GetConcurrency()),
-		Open:         openPolicyFromProto(spec.GetOpenInterrupts()),
-		RequestID:    v.CheckOptionalID("request_id", requestID),
+		Tenant:         v.Tenant(),
+		Thread:         v.CheckOptionalThread("run.thread_id", spec.GetThreadId()),
+		CreateThread:   spec.GetCreateThread() || spec.GetThreadId() == "",
+		Graph:          v.CheckGraphName("run.graph", spec.GetGraph()),
+		Version:        v.CheckName("run.graph_version", spec.GetGraphVersion()),
+		Run:            v.CheckOptionalID("run.run_id", spec.GetRunId()),
+		Metadata:       v.CheckLabels("run.metadata", spec.GetMetadata()),
+		ThreadMetadata: v.CheckLabels("run.thread_metadata", spec.GetThreadMetadata()),
+		Concurrency:    concurrencyFromProto(spec.GetConcurrency()),
+		Open:           openPolicyFromProto(spec.GetOpenInterrupts()),
+		RequestID:      v.CheckOptionalID("request_id", requestID),
 	}
 	r := &req.Request
 	switch start := spec.GetStart().(type) {
