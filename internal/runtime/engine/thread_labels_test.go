@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +20,7 @@ func TestAThreadGetsLabelsWithItsRuns(t *testing.T) {
 		c.compileGraphs(chainSpec("g", channelsLog, "work"))
 		c.startEngine(c.store)
 		start := func(id string, policy runtime.Concurrency, labels map[string]string) error {
-			_, err := c.engine.Start(context.Background(), runtime.StartRequest{
+			_, err := c.engine.Start(t.Context(), runtime.StartRequest{
 				Thread: "t", CreateThread: true, Graph: "g", Run: id, Request: newInput(id), Concurrency: policy, ThreadMetadata: labels,
 			})
 			return err
