@@ -38,25 +38,8 @@ func (s *threadSearch) validate() error {
 		return invalidField("extract", "is not served: read values of the thread")
 	case s.Offset < 0 || s.Offset > largestOffset:
 		return invalidField("offset", "is %d: want a number from 0 to %d", s.Offset, largestOffset)
-	case s.SortOrder != "" && s.SortOrder != "desc":
-		return invalidField("sort_order", "is %.100q: want desc, the newest first", s.SortOrder)
-	case s.SortBy != "" && s.SortBy != "created_at" && s.SortBy != "updated_at":
-		return invalidField("sort_by", "is %.100q: want created_at or updated_at", s.SortBy)
 	}
-	return nil
-}
-
-// checkOrder refuses an order that is not that of graphd's lists: by the last change, and with
-// conditions by creation.
-func (s *threadSearch) checkOrder(f *threadFilter) error {
-	order := "updated_at"
-	if f.text != onlyUUIDs {
-		order = "created_at"
-	}
-	if s.SortBy == "" || s.SortBy == order {
-		return nil
-	}
-	return invalidField("sort_by", "is %.100q: want %s, the order of a search with these conditions", s.SortBy, order)
+	return s.validateOrder()
 }
 
 // Bounds of a search.
@@ -129,7 +112,7 @@ func (s *threadSearch) buildFilter(c *call) (*threadFilter, error) {
 		}
 	}
 	f.text = strings.Join(parts, " AND ")
-	return f, s.checkOrder(f)
+	return f, nil
 }
 
 // findSearchedAssistant returns the assistant whose threads a search asks for. Without a graph all are
@@ -260,6 +243,13 @@ func (s *threadSearch) findThreads(c *call, limit int) ([]*graphdv1.Thread, erro
 	f, err := s.buildFilter(c)
 	if err != nil {
 		return nil, err
+	}
+	if s.needsSorting(f) {
+		ids, err := s.findSortedIDs(c, f, limit)
+		if err != nil {
+			return nil, err
+		}
+		return c.readThreads(ids)
 	}
 	if s.Offset == 0 || len(f.rest) == 0 {
 		return c.listThreads(f, s.Offset, limit)

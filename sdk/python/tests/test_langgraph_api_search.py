@@ -71,3 +71,29 @@ def test_the_last_page_says_how_many_there_are(search: httpx.Client) -> None:
     assert last.headers["X-Pagination-Total"] == "40"
     beyond = search.post("/threads/search", json={"limit": 10, "offset": 100_000, "status": "idle"})
     assert beyond.json() == []
+
+
+@pytest.mark.parametrize("asked", [{}, {"status": "idle"}, {"metadata": {"half": 1}}, {"metadata": {"third": "t1"}}])
+@pytest.mark.parametrize("by", [None, "created_at", "updated_at", "thread_id", "status"])
+@pytest.mark.parametrize("order", [None, "asc", "desc"])
+def test_searches_have_orders(search: httpx.Client, asked: dict[str, Any], by: str | None, order: str | None) -> None:
+    found = set(numbers_of(search.post("/threads/search", json={**asked, "limit": 1000})))
+    # The ids of the threads grow in the order in which they were made, and all have one status.
+    want = sorted(found, reverse=order != "asc")
+    body = {**asked, **({"sort_by": by} if by else {}), **({"sort_order": order} if order else {})}
+    assert numbers_of(search.post("/threads/search", json={**body, "limit": 1000})) == want
+    pages: list[int] = []
+    while len(pages) < len(want):
+        answer = search.post("/threads/search", json={**body, "limit": 7, "offset": len(pages)})
+        pages += numbers_of(answer)
+    assert pages == want
+    assert answer.headers.get("x-pagination-total", str(len(want))) == str(len(want))
+
+
+def test_orders_go_by_the_last_change_and_the_status(search: httpx.Client) -> None:
+    first, second = str(uuid.UUID(int=0)), str(uuid.UUID(int=1))
+    assert search.patch(f"/threads/{first}", json={"metadata": {"new": 1}}).status_code == 200
+    newest = search.post("/threads/search", json={"metadata": {"team": "a"}, "sort_by": "updated_at", "limit": 1})
+    assert numbers_of(newest) == [0]
+    oldest = {"metadata": {"team": "a"}, "sort_by": "created_at", "sort_order": "asc", "limit": 2}
+    assert [t["thread_id"] for t in search.post("/threads/search", json=oldest).json()] == [first, second]
