@@ -25,7 +25,9 @@ export const MessagesAnnotation: AnnotationRoot<MessagesDefinition> = Annotation
 });
 
 /** For a zod key with messages: `z.custom<BaseMessage[]>().register(registry, MessagesZodMeta)`. */
-export const MessagesZodMeta: ZodMeta = {
+export const MessagesZodMeta: ZodMeta<BaseMessage[], Messages> & {
+  reducer: { fn: typeof messagesStateReducer };
+} = {
   reducer: { fn: messagesStateReducer },
   default: () => [],
   jsonSchemaExtra: { langgraph_type: "messages" },

@@ -41,16 +41,28 @@ export type StateOf<T> = T extends { readonly State: infer S }
         ? StateType<T>
         : T;
 
+/** A schema of a key to which something else is written than nodes read. It is so in types only. */
+export type WrittenAs<S, Update> = S & { readonly "~written": Update };
+
+type WrittenOf<I, Shape, K extends keyof I> = K extends keyof Shape
+  ? Shape[K] extends { readonly "~written": infer U }
+    ? U
+    : I[K]
+  : I[K];
+type ShapeOf<T> = T extends { readonly shape: infer Shape } ? Shape : unknown;
+
 /** Any key may be overwritten rather than combined. */
-type Writable<I> = { [K in keyof I]?: I[K] | OverwriteValue<NonNullable<I[K]>> };
+type Writable<I, Shape = unknown> = {
+  [K in keyof I]?: WrittenOf<I, Shape, K> | OverwriteValue<NonNullable<I[K]>>;
+};
 
 /** What nodes write of it. */
 export type UpdateOf<T> = T extends { readonly Update: infer U }
   ? U
   : T extends { _zod: { input: infer I } }
-    ? Writable<I>
+    ? Writable<I, ShapeOf<T>>
     : T extends { _input: infer I; _def: any }
-      ? Writable<I>
+      ? Writable<I, ShapeOf<T>>
       : T extends StateDefinition
         ? UpdateType<T>
         : Writable<T>;

@@ -1,10 +1,14 @@
 /** What zod schemas of a state are said to be besides their types: reducers, defaults, JSON Schema. */
 import type { Reducer } from "../channels/index.js";
+import type { StandardSchema } from "./standard_schema.js";
+import type { WrittenAs } from "./types.js";
 
-export type ZodMeta = {
+type OutputOf<S> = S extends StandardSchema<any, infer O> ? O : any;
+
+export type ZodMeta<Value = any, Update = any> = {
   /** Combines what is written; `schema` says what may be written. */
-  reducer?: { fn: Reducer<any, any>; schema?: any };
-  default?: () => unknown;
+  reducer?: { fn: Reducer<Value, Update>; schema?: StandardSchema<any, Update> };
+  default?: () => Value;
   jsonSchemaExtra?: Record<string, unknown>;
   langgraph_type?: string;
 };
@@ -44,7 +48,12 @@ shared[KEY] ??= new MetaRegistry();
 export const metaRegistry: MetaRegistry = shared[KEY];
 
 /** Says how a key of a zod state is combined. Returns the schema. */
-export function withLangGraph<S extends object>(schema: S, meta: ZodMeta): S {
+export function withLangGraph<S extends object, Update>(
+  schema: S,
+  meta: ZodMeta<OutputOf<S>, Update> & { reducer: object },
+): WrittenAs<S, Update>;
+export function withLangGraph<S extends object>(schema: S, meta: ZodMeta): S;
+export function withLangGraph(schema: object, meta: ZodMeta): object {
   metaRegistry.add(schema, meta);
   return schema;
 }

@@ -64,7 +64,7 @@ import {
   UntrackedValue,
 } from "../../src/index.js";
 import { ToolNode, toolsCondition } from "../../src/prebuilt/index.js";
-import { registry, withLangGraph } from "../../src/zod/index.js";
+import { MessagesZodState, registry, withLangGraph } from "../../src/zod/index.js";
 
 // agent
 const search = tool(async ({ query }) => `found ${query}`, {
@@ -344,6 +344,22 @@ export const zg = new StateGraph(zs)
   .addNode("a", (s) => ({ messages: [new AIMessage(`${s.n}`)] }))
   .addEdge(START, "a")
   .compile();
+const total = withLangGraph(z.number(), {
+  reducer: { schema: z.string(), fn: (a, b) => a + b.length },
+  default: () => 0,
+});
+const zw = MessagesZodState.extend({
+  total,
+  at: withLangGraph(z.date().optional(), { default: () => undefined }),
+});
+export const zwg = new StateGraph(zw)
+  .addNode("a", (s) => ({ total: `${s.total.toFixed()}`, messages: new AIMessage("one") }))
+  .addNode("b", () => ({ total: new Overwrite(1), at: new Date(0) }))
+  // @ts-expect-error what is written is a text
+  .addNode("c", () => ({ total: 1 }))
+  .addEdge(START, "a")
+  .compile();
+export const written = zwg.invoke({ messages: "hi", total: "abc" });
 const zs3 = z3.object({ a: z3.string(), b: z3.array(z3.string()).default([]) });
 export const zg3 = new StateGraph(zs3)
   .addNode("a", (s) => ({ b: [s.a] }))
