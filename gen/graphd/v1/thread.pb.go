@@ -209,8 +209,8 @@ type Thread struct {
 	Graph string `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
 	// Version of its graph.
 	GraphVersion string `protobuf:"bytes,3,opt,name=graph_version,json=graphVersion,proto3" json:"graph_version,omitempty"`
-	// Labels of the caller; filters can ask for them. At most 64, keys of at
-	// most 128 bytes, values of at most 1 KiB.
+	// Labels of the caller; filters can ask for them. At most 64 in a request and
+	// 128 in all, keys of at most 128 bytes, values of at most 1 KiB.
 	Metadata map[string]string `protobuf:"bytes,4,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What it is doing.
 	State ThreadState `protobuf:"varint,5,opt,name=state,proto3,enum=graphd.v1.ThreadState" json:"state,omitempty"`

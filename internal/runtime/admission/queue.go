@@ -96,6 +96,9 @@ func (s *startCall) storeQueuedRun(
 			return runtime.Errorf(runtime.ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).
 				With("limit", strconv.Itoa(s.opts.QueueLimit)).With("option", "queued-runs")
 		}
+		if err := s.labelThread(t); err != nil {
+			return err
+		}
 		run = s.newRun(t, g, checkpoint.RunQueued)
 		if err := put(t, run); err != nil {
 			return err

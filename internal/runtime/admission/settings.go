@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -26,19 +25,22 @@ func checkSettings(ctx context.Context, schemas runtime.Schemas, g *graph.Graph,
 }
 
 // addLabels adds the labels of a resume to the run.
-func (r *resumeCall) addLabels(run *checkpoint.Run) {
+func (r *resumeCall) addLabels(run *checkpoint.Run) error {
 	if len(r.req.Metadata) == 0 {
-		return
+		return nil
 	}
-	labels := make(map[string]string, len(run.Metadata)+len(r.req.Metadata))
-	maps.Copy(labels, run.Metadata)
-	maps.Copy(labels, r.req.Metadata)
-	run.Metadata = labels
+	labels, err := runtime.ChangeLabels("resume.metadata", run.Metadata, r.req.Metadata, nil, false)
+	if err == nil {
+		run.Metadata = labels
+	}
+	return err
 }
 
 // applySettings changes the settings of the rest of a resumed run.
 func (r *resumeCall) applySettings(ctx context.Context, l *superstep.Loop) error {
-	r.addLabels(l.Run())
+	if err := r.addLabels(l.Run()); err != nil {
+		return err
+	}
 	if r.req.Settings == nil {
 		return nil
 	}
@@ -64,7 +66,9 @@ func (r *resumeCall) storeSettings(ctx context.Context, reader *query.Reader, t 
 		at, t.Runs = len(t.Runs), append(t.Runs, run)
 	}
 	run := &t.Runs[at]
-	r.addLabels(run)
+	if err := r.addLabels(run); err != nil {
+		return err
+	}
 	if r.req.Settings == nil {
 		return nil
 	}

@@ -272,9 +272,6 @@ func (s *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunSta
 	if id == "" {
 		id = newRunID(t, s.req.RequestID)
 	}
-	if len(s.req.ThreadMetadata) > 0 {
-		t.Head.Metadata = runtime.ChangeLabels(t.Head.Metadata, s.req.ThreadMetadata, nil, false)
-	}
 	run := &checkpoint.Run{
 		ID: id, Thread: t.Thread, Graph: g.Name, Version: g.Version, State: state,
 		Metadata: s.req.Metadata, StartedBy: s.req.By.Name, Created: t.Now, Updated: t.Now, Order: t.Head.LastEvent + 1,
@@ -290,6 +287,18 @@ func (s *startCall) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunSta
 		run.Deadline = begins.Add(limit)
 	}
 	return run
+}
+
+// labelThread gives the thread the labels of the request.
+func (s *startCall) labelThread(t *commit.Tx) error {
+	if len(s.req.ThreadMetadata) == 0 {
+		return nil
+	}
+	labels, err := runtime.ChangeLabels("run.thread_metadata", t.Head.Metadata, s.req.ThreadMetadata, nil, false)
+	if err == nil {
+		t.Head.Metadata = labels
+	}
+	return err
 }
 
 // newRunID makes a run id. The same request makes the same id again.
@@ -311,6 +320,9 @@ func (s *startCall) beginNow(ctx context.Context, reader *query.Reader, head *ch
 	next, err := s.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		state, err := reader.LoadState(ctx, c.Thread().Reservation, head, g)
 		if err != nil {
+			return nil, err
+		}
+		if err := s.labelThread(t); err != nil {
 			return nil, err
 		}
 		run = s.newRun(t, g, checkpoint.RunRunning)

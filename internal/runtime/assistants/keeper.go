@@ -270,7 +270,9 @@ func (k *Keeper) UpdateAssistant(ctx context.Context, req runtime.UpdateAssistan
 				return err
 			}
 		}
-		applyUpdate(active, &req)
+		if err := applyUpdate(active, &req); err != nil {
+			return err
+		}
 		return putVersion(t, active)
 	})
 	if err == nil {
@@ -295,13 +297,14 @@ func checkRevision(is, want uint64) error {
 	return runtime.Errorf(runtime.ReasonEtagMismatch, "the assistant was changed; read it again").With("current", strconv.FormatUint(is, 10))
 }
 
-func applyUpdate(a *runtime.Assistant, req *runtime.UpdateAssistantRequest) {
+func applyUpdate(a *runtime.Assistant, req *runtime.UpdateAssistantRequest) (err error) {
 	setIf(&a.Graph, req.Graph)
 	setIf(&a.Name, req.Name)
 	setIf(&a.Description, req.Description)
 	setIf(&a.Context, req.Context)
 	setIf(&a.Config, req.Config)
-	a.Metadata = runtime.ChangeLabels(a.Metadata, req.Metadata, req.DropKeys, req.ReplaceMetadata)
+	a.Metadata, err = runtime.ChangeLabels("assistant.metadata", a.Metadata, req.Metadata, req.DropKeys, req.ReplaceMetadata)
+	return err
 }
 
 func setIf[T any](field, given *T) {

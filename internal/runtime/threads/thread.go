@@ -101,7 +101,11 @@ func (m *Manager) UpdateThread(ctx context.Context, req runtime.UpdateThreadRequ
 		if err := checkRevision(t.Expect, req.Etag); err != nil {
 			return err
 		}
-		t.Head.Metadata = runtime.ChangeLabels(t.Head.Metadata, req.Metadata, req.DropKeys, req.ReplaceMetadata)
+		labels, err := runtime.ChangeLabels("thread.metadata", t.Head.Metadata, req.Metadata, req.DropKeys, req.ReplaceMetadata)
+		if err != nil {
+			return err
+		}
+		t.Head.Metadata = labels
 		if req.Expiration != nil {
 			setExpiration(t, *req.Expiration)
 		}

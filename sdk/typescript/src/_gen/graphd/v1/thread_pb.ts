@@ -48,8 +48,8 @@ export type Thread = Message<"graphd.v1.Thread"> & {
   graphVersion: string;
 
   /**
-   * Labels of the caller; filters can ask for them. At most 64, keys of at
-   * most 128 bytes, values of at most 1 KiB.
+   * Labels of the caller; filters can ask for them. At most 64 in a request and
+   * 128 in all, keys of at most 128 bytes, values of at most 1 KiB.
    *
    * @generated from field: map<string, string> metadata = 4;
    */
