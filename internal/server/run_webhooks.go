@@ -36,8 +36,14 @@ func (s *Server) callRunWebhooks(o *Options, version string) error {
 	return nil
 }
 
+// maxURLBytes bounds the URL of a webhook of a run.
+const maxURLBytes = 2048
+
 // checkRunWebhook refuses a URL to which nothing is sent. The error is a *webhook.TargetError.
 func checkRunWebhook(allowed *egress.Policy, url string) error {
+	if len(url) > maxURLBytes {
+		return &webhook.TargetError{Is: fmt.Sprintf("has %d bytes", len(url)), Want: fmt.Sprintf("at most %d", maxURLBytes)}
+	}
 	_, err := webhook.ParseTarget(url, allowed, "--"+FlagWebhookAllow)
 	return err
 }

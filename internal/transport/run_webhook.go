@@ -10,9 +10,6 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 )
 
-// maxURLLength bounds the URL of a webhook.
-const maxURLLength = 2048
-
 // AddRunWebhook keeps a webhook that is called when a run stops. Errors: INVALID_FIELD, and those of
 // webhooks.Keeper.AddWebhook.
 func (s *graphService) AddRunWebhook(ctx context.Context, req *graphdv1.AddRunWebhookRequest) (*emptypb.Empty, error) {
@@ -21,9 +18,6 @@ func (s *graphService) AddRunWebhook(ctx context.Context, req *graphdv1.AddRunWe
 	w := runtime.RunWebhook{
 		Thread: v.CheckThread("thread_id", req.GetThreadId()), Run: v.CheckID("run_id", req.GetRunId()), ID: v.CheckID("webhook_id", req.GetWebhookId()),
 		After: req.GetAfterSequence(), URL: req.GetUrl(),
-	}
-	if len(w.URL) > maxURLLength {
-		v.AddViolation("url", "has %d bytes; at most %d are allowed", len(w.URL), maxURLLength)
 	}
 	if err := v.Err(); err != nil {
 		return nil, err

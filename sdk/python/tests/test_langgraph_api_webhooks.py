@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
@@ -121,6 +122,28 @@ async def test_runs_without_a_thread_and_those_that_fail_are_told(client: LangGr
     assert failed["error"]["message"]
 
 
+async def test_a_run_that_ends_with_its_connection_is_told(client: LangGraphClient, receiver: Receiver) -> None:
+    hook = f"http://{receiver.address}/"
+    thread = await new_thread(client)
+    for of in (thread, None):
+        await client.runs.wait(of, "chain", input={"n": 1}, webhook=hook, on_disconnect="cancel")
+    await receiver.wait(lambda told: len(told) == 2)
+
+
+async def test_a_wait_that_is_left_tells_of_the_run(client: LangGraphClient, receiver: Receiver) -> None:
+    thread = await new_thread(client)
+    body = {
+        "assistant_id": "slow",
+        "input": {"steps": 4, "seconds": 0.3},
+        "on_disconnect": "continue",
+        "webhook": f"http://{receiver.address}/",
+    }
+    with pytest.raises(httpx.ReadTimeout):
+        await client.http.client.post(f"/threads/{thread}/runs/wait", json=body, timeout=0.4)
+    told = await receiver.wait(lambda told: len(told) == 1)
+    assert told[0]["status"] == "success"
+
+
 async def test_an_address_that_is_down_for_a_while_is_told(client: LangGraphClient, receiver: Receiver) -> None:
     receiver.refusals = 1
     await client.runs.wait(None, "chain", input={"n": 1}, webhook=f"http://{receiver.address}/")
@@ -129,7 +152,16 @@ async def test_an_address_that_is_down_for_a_while_is_told(client: LangGraphClie
 
 @pytest.mark.parametrize(
     "webhook",
-    ["/hook", "http://127.0.0.1:1/", "http://10.0.0.1/", "http://169.254.169.254/x", "ftp://a/", "https://u:p@a/", "x"],
+    [
+        "/hook",
+        "https://example.com/" + "a" * 2048,
+        "http://127.0.0.1:1/",
+        "http://10.0.0.1/",
+        "http://169.254.169.254/x",
+        "ftp://a/",
+        "https://u:p@a/",
+        "x",
+    ],
 )
 async def test_addresses_that_are_not_allowed_are_refused(client: LangGraphClient, webhook: str) -> None:
     thread = await new_thread(client)
