@@ -22,10 +22,10 @@ const (
 	MaxAttempts = 12
 	// SendTimeout bounds one attempt. No server begins another one within it.
 	SendTimeout = 12 * time.Second
-	// maxParallelSends is how many webhooks a server calls at the same time.
-	maxParallelSends = 16
 	// longestLook is how long a webhook looks at a run that has not stopped at most.
 	longestLook = time.Minute
+	// longestSlotWait is how long a webhook waits at most between two looks for a slot.
+	longestSlotWait = 15 * time.Second
 )
 
 // retryPauses are the pauses between attempts: some three hours for all of them.
@@ -50,13 +50,13 @@ type Options struct {
 type Keeper struct {
 	opts   Options
 	sender runtime.RunStopSender // nil = this server calls none
-	slots  chan struct{}
+	slots  sendSlots
 	local  watchedRuns
 }
 
 // New makes a Keeper.
 func New(opts Options) *Keeper {
-	return &Keeper{opts: opts, slots: make(chan struct{}, maxParallelSends)}
+	return &Keeper{opts: opts}
 }
 
 // SetSender sets what calls webhooks. It is called before the first call is served.
@@ -174,6 +174,12 @@ func nextLook(head *checkpoint.Head) time.Duration {
 	return min(max(head.Now.Sub(head.Created)/4, time.Second), longestLook)
 }
 
+// nextSlotLook returns when to look for a slot again: the later, the longer the run has stopped, so
+// that many webhooks of a host that hangs change the store rarely.
+func nextSlotLook(head *checkpoint.Head, stopped *checkpoint.Run) time.Duration {
+	return min(max(head.Now.Sub(stopped.Updated)/4, time.Second), longestSlotWait)
+}
+
 func (k *Keeper) putOff(ctx context.Context, head checkpoint.Head, pause time.Duration) error {
 	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Due = t.Now.Add(pause)
@@ -209,10 +215,10 @@ func (k *Keeper) remove(ctx context.Context, head checkpoint.Head) error {
 // send calls a webhook in the background, if a slot is free. Before it puts the next attempt off, so
 // that no other server calls it meanwhile, and one does if this one dies.
 func (k *Keeper) send(ctx context.Context, head checkpoint.Head, w *hook, run checkpoint.Run) error {
-	select {
-	case k.slots <- struct{}{}:
-	default:
-		return k.putOff(ctx, head, time.Second)
+	owner, _ := tenant.Split(w.Thread)
+	host := hostOf(w.URL)
+	if !k.slots.take(owner, host) {
+		return k.putOff(ctx, head, nextSlotLook(&head, &run))
 	}
 	attempt := attempts(&head) + 1
 	claimed, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
@@ -221,14 +227,14 @@ func (k *Keeper) send(ctx context.Context, head checkpoint.Head, w *hook, run ch
 		return nil
 	})
 	if err != nil {
-		<-k.slots
+		k.slots.free(owner, host)
 		return err
 	}
 	stop := &runtime.RunStop{
 		RunWebhook: runtime.RunWebhook{Thread: w.Thread, Run: w.Run, ID: w.ID, After: w.After, URL: w.URL}, Stopped: run, Attempt: attempt,
 	}
 	k.opts.RunUntilDrain(func(ctx context.Context) {
-		defer func() { <-k.slots }()
+		defer k.slots.free(owner, host)
 		k.sendClaimed(ctx, claimed, stop)
 	})
 	return nil

@@ -14,7 +14,8 @@ type watchedRuns struct {
 
 type watchedRun struct{ thread, run string }
 
-// maxWatched bounds how many runs are watched. Others are found by the next look.
+// maxWatched bounds how many runs are watched. A further one replaces another, which the next look
+// finds: those whose webhooks another server calls are never removed here.
 const maxWatched = 10_000
 
 func (w *watchedRuns) add(thread, run, hook string) {
@@ -24,9 +25,16 @@ func (w *watchedRuns) add(thread, run, hook string) {
 		w.hooks = make(map[watchedRun][]string)
 	}
 	key := watchedRun{thread, run}
-	if len(w.hooks) < maxWatched && !slices.Contains(w.hooks[key], hook) {
-		w.hooks[key] = append(w.hooks[key], hook)
+	if slices.Contains(w.hooks[key], hook) {
+		return
 	}
+	if len(w.hooks) >= maxWatched && w.hooks[key] == nil {
+		for other := range w.hooks {
+			delete(w.hooks, other)
+			break
+		}
+	}
+	w.hooks[key] = append(w.hooks[key], hook)
 }
 
 func (w *watchedRuns) has(thread, run string) bool {
