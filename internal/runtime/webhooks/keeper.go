@@ -148,6 +148,9 @@ func isStopped(s checkpoint.RunState) bool { return s.Terminal() || s == checkpo
 // ProcessDue looks at a webhook that is due: it calls one whose run has stopped, and puts the next
 // look off. Errors: those of the store.
 func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
+	if isClaimed(&head) {
+		return nil
+	}
 	w, err := k.readHook(ctx, &head)
 	switch {
 	case errors.Is(err, checkpoint.ErrCorrupt), errors.Is(err, checkpoint.ErrCheckpointNotFound):
@@ -168,6 +171,10 @@ func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
 	}
 	return k.send(ctx, head, w, run)
 }
+
+// isClaimed reports whether an attempt is under way, or the next one is not due yet: the thread was
+// listed as due before.
+func isClaimed(head *checkpoint.Head) bool { return attempts(head) > 0 && head.Due.After(head.Now) }
 
 // nextLook returns when to look again at a run that has not stopped: the later, the longer it runs.
 func nextLook(head *checkpoint.Head) time.Duration {

@@ -112,6 +112,7 @@ func (s *server) processDue() {
 	s.t.Helper()
 	head, err := s.store.Head(s.t.Context(), hookThread)
 	require.NoError(s.t, err)
+	head.Due = head.Now
 	require.NoError(s.t, s.ProcessDue(s.t.Context(), head))
 	s.tasks.Wait()
 }
@@ -319,4 +320,23 @@ func TestNoWebhookIsLost(t *testing.T) {
 			next.requireGone()
 		}
 	}
+}
+
+func TestALookThatComesLateDoesNotCallAgain(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store checkpoint.Store) {
+		sender := &fakeSender{}
+		s := newServer(t, store, sender)
+		putRun(t, store, checkpoint.RunSucceeded, 1)
+		require.NoError(t, s.AddWebhook(t.Context(), newWebhook("w1")))
+		sender.inside = func() { // the thread was listed as due before the attempt was claimed
+			head, err := store.Head(t.Context(), hookThread)
+			require.NoError(t, err)
+			if len(sender.sent()) == 1 {
+				require.NoError(t, s.ProcessDue(t.Context(), head))
+			}
+		}
+		s.processDue()
+		require.Len(t, sender.sent(), 1)
+		s.requireGone()
+	})
 }
