@@ -80,6 +80,7 @@ func TestAssistantsAreChecked(t *testing.T) {
 		"assistant.assistant_id": {AssistantId: "a", Assistant: &graphdv1.Assistant{Graph: "g", AssistantId: "b"}},
 		"assistant":              {Assistant: &graphdv1.Assistant{Graph: "g", Version: 3}},
 		"assistant.context":      {Assistant: &graphdv1.Assistant{Graph: "g", Context: newJSONPayload("[1]")}},
+		"assistant.metadata":     {Assistant: &graphdv1.Assistant{Graph: "g", Metadata: map[string]string{"\x00name": "x"}}},
 		"assistant.config":       {Assistant: &graphdv1.Assistant{Graph: "g", Config: newJSONPayload("1")}},
 	} {
 		_, err := c.CreateAssistant(t.Context(), create)

@@ -34,10 +34,20 @@ func NewAssistantFromProto(v *Validator, req *graphdv1.CreateAssistantRequest) r
 			Tenant: v.Tenant(), ID: v.CheckOptionalID("assistant_id", req.GetAssistantId()),
 			Graph: v.CheckGraphName("assistant.graph", a.GetGraph()), Name: v.CheckText("assistant.name", a.GetName()),
 			Description: v.CheckText("assistant.description", a.GetDescription()), Context: v.convertObject("assistant.context", a.GetContext()),
-			Config: v.convertObject("assistant.config", a.GetConfig()), Metadata: v.CheckLabels("assistant.metadata", a.GetMetadata()),
+			Config: v.convertObject("assistant.config", a.GetConfig()), Metadata: v.checkAssistantLabels(a.GetMetadata()),
 		},
 		RequestID: v.CheckOptionalID("request_id", req.GetRequestId()),
 	}
+}
+
+// checkAssistantLabels checks labels. Keys that begin with NUL are those of the server.
+func (v *Validator) checkAssistantLabels(labels map[string]string) map[string]string {
+	for key := range labels {
+		if strings.HasPrefix(key, "\x00") {
+			v.AddViolation("assistant.metadata", "has a key that begins with NUL, which the server keeps for itself")
+		}
+	}
+	return v.CheckLabels("assistant.metadata", labels)
 }
 
 // convertObject checks a payload that is a JSON object, and returns its text; "" when unset.
@@ -69,7 +79,7 @@ func AssistantChangeFromProto(v *Validator, req *graphdv1.UpdateAssistantRequest
 	if len(paths) == 0 {
 		v.AddViolation("update_mask", "is empty and assistant sets nothing that can be changed: graph, name, description, context, config, metadata")
 	}
-	labels := v.CheckLabels("assistant.metadata", a.GetMetadata())
+	labels := v.checkAssistantLabels(a.GetMetadata())
 	for _, path := range paths {
 		key, isLabel := strings.CutPrefix(path, maskMetadata+".")
 		switch {
