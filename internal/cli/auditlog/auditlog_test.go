@@ -122,10 +122,10 @@ func TestUnknownMethodsAreRefused(t *testing.T) {
 		require.NoError(t, auditlog.CheckMethod(name), name)
 	}
 	for name, want := range map[string]string{
-		"Foo":                           "--method \"Foo\" is no method of graphd; known: AnswerInterrupts, BulkUpdateState, CallGraph, CancelRun, Check, ",
+		"Foo":                           "--method \"Foo\" is no method of graphd; known: ActivateAssistantVersion, AddRunWebhook, AnswerInterrupts, BulkUpdateState, ",
 		"resumerun":                     `did you mean "ResumeRun"?`,
 		"GraphService/ResumeRuns":       `did you mean "GraphService/ResumeRun"?`,
-		"graphd.v1.GraphService/Delete": "known: GraphService/CancelRun,",
+		"graphd.v1.GraphService/Delete": "known: AssistantService/ActivateAssistantVersion,",
 		"GraphService":                  "is no method",
 		"Run":                           "is no method",
 		"ExecuteTask":                   "is no method", // graphd calls it and does not serve it
