@@ -1336,7 +1336,8 @@ type SubgraphSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the graph.
 	Graph string `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	// Version; empty means the newest when the outer graph is put.
+	// Version; empty means that of the manifest when it has the graph before the
+	// outer one, else the newest when the outer graph is put.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	// How the subgraph keeps its state.
 	Persistence   SubgraphPersistence `protobuf:"varint,3,opt,name=persistence,proto3,enum=graphd.v1.SubgraphPersistence" json:"persistence,omitempty"`

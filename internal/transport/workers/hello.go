@@ -100,9 +100,11 @@ func (s *Service) registerGraphs(
 	ctx context.Context, hello *worker.Hello, specs []*graphdv1.GraphSpec,
 ) ([]*graphdv1.GraphRegistration, error) {
 	var out []*graphdv1.GraphRegistration
+	beside := map[string]string{} // versions of the graphs that came before
 	for _, spec := range specs {
-		g, err := s.putGraph(ctx, spec)
+		g, err := s.putGraph(ctx, spec, beside)
 		if err == nil {
+			beside[tenant.ClientName(g.Name)] = g.Version
 			hello.Capabilities = append(hello.Capabilities, worker.Capability{Graph: g.Name, Version: g.Version})
 			out = append(out, &graphdv1.GraphRegistration{Graph: tenant.ClientName(g.Name), Version: g.Version})
 			continue
@@ -116,12 +118,13 @@ func (s *Service) registerGraphs(
 	return out, nil
 }
 
-func (s *Service) putGraph(ctx context.Context, spec *graphdv1.GraphSpec) (*graph.Graph, error) {
+func (s *Service) putGraph(ctx context.Context, spec *graphdv1.GraphSpec, beside map[string]string) (*graph.Graph, error) {
 	v := s.newValidator(ctx)
 	in := wire.GraphSpecFromProto(v, spec)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	pinSubgraphs(in, beside)
 	entry, err := s.graphs.PutGraph(ctx, graphdv1.WorkerService_Connect_FullMethodName, runtime.PutGraphRequest{
 		Tenant: interceptor.TenantOf(ctx), Spec: in,
 	})
@@ -129,6 +132,20 @@ func (s *Service) putGraph(ctx context.Context, spec *graphdv1.GraphSpec) (*grap
 		return nil, err
 	}
 	return entry.Graph, nil
+}
+
+// pinSubgraphs pins the subgraphs of a graph to the versions that its worker has brought with it: the
+// newest ones may be those of another program. A graph whose version is named keeps the subgraphs with
+// which that was stored.
+func pinSubgraphs(spec *graph.Spec, beside map[string]string) {
+	if spec.Version != "" {
+		return
+	}
+	for i := range spec.Nodes {
+		if inside := spec.Nodes[i].Graph; inside != nil && inside.Version == "" {
+			inside.Version = beside[inside.Name]
+		}
+	}
 }
 
 func graphProblems(e *runtime.Error) []*graphdv1.GraphProblem {

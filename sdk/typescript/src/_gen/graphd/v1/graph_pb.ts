@@ -802,7 +802,8 @@ export type SubgraphSpec = Message<"graphd.v1.SubgraphSpec"> & {
   graph: string;
 
   /**
-   * Version; empty means the newest when the outer graph is put.
+   * Version; empty means that of the manifest when it has the graph before the
+   * outer one, else the newest when the outer graph is put.
    *
    * @generated from field: string version = 2;
    */
