@@ -27,6 +27,9 @@ func ThreadStates() []ThreadState {
 	return []ThreadState{ThreadIdle, ThreadBusy, ThreadInterrupted, ThreadFailed}
 }
 
+// KeepAll is the Head.Keep of a thread that is not pruned.
+const KeepAll = -1
+
 // Head is the small record of a thread that every change replaces. It has all
 // that decides the next step, and nothing that grows.
 type Head struct {
@@ -39,7 +42,7 @@ type Head struct {
 	Updated  time.Time
 	TTL      time.Duration // 0 = kept for ever
 	Expires  time.Time     // absolute expiry; zero = Updated+TTL, or never
-	Keep     int           // checkpoints to keep at rest; 0 = as the server says, -1 = all
+	Keep     int           // checkpoints to keep at rest; 0 = as the server says, KeepAll = all
 	State    ThreadState
 
 	Checkpoint string // newest checkpoint of the root graph, "" = none

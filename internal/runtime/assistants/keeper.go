@@ -48,10 +48,10 @@ type Keeper struct{ opts Options }
 // New makes a Keeper.
 func New(opts Options) *Keeper { return &Keeper{opts: opts} }
 
-// holder is the tenant of the threads of the assistants of a tenant. No tenant may have such a name.
-func holder(owner string) string { return "~assistants:" + owner }
+// hiddenTenant is the tenant of the assistants of a tenant. No tenant may have such a name.
+func hiddenTenant(owner string) string { return "~assistants:" + owner }
 
-func threadName(owner, id string) string { return holder(owner) + string(tenant.Separator) + id }
+func threadName(owner, id string) string { return hiddenTenant(owner) + string(tenant.Separator) + id }
 
 // CreateAssistant makes an assistant. The errors are *Error: ASSISTANT_EXISTS, GRAPH_NOT_FOUND,
 // TOO_MANY_ASSISTANTS, REQUEST_ID_CONFLICT, and those of the store.
@@ -81,7 +81,7 @@ func (k *Keeper) tryCreate(ctx context.Context, req *runtime.CreateAssistantRequ
 		return a, err
 	}
 	head := checkpoint.Head{
-		Thread: threadName(a.Tenant, a.ID), LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: keepAll,
+		Thread: threadName(a.Tenant, a.ID), LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: checkpoint.KeepAll,
 	}
 	made, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.RecordRequest(req.RequestID, req.Digest, "")
@@ -90,9 +90,6 @@ func (k *Keeper) tryCreate(ctx context.Context, req *runtime.CreateAssistantRequ
 	a.Revision = made.Revision
 	return a, err
 }
-
-// keepAll keeps the server from pruning the versions as a history.
-const keepAll = -1
 
 // newID returns the id of a new assistant. The same request makes the same one.
 func newID(owner, request string) string {
@@ -135,7 +132,7 @@ func derefAssistant(a *runtime.Assistant) runtime.Assistant {
 
 // checkCount refuses an assistant beyond the limit.
 func (k *Keeper) checkCount(ctx context.Context, owner string) error {
-	n, err := k.opts.Store.CountThreads(ctx, holder(owner), k.opts.Limit)
+	n, err := k.opts.Store.CountThreads(ctx, hiddenTenant(owner), k.opts.Limit)
 	switch {
 	case err != nil:
 		return runtime.TranslateStoreError(err)
@@ -217,7 +214,7 @@ func (k *Keeper) readListed(ctx context.Context, head *checkpoint.Head, isBasic 
 // newThreadQuery returns the query of the threads of assistants, in the order of their creation.
 func newThreadQuery(q *runtime.AssistantQuery) checkpoint.ThreadQuery {
 	threads := checkpoint.ThreadQuery{
-		Tenant: holder(q.Tenant), State: checkpoint.ThreadIdle, Graph: q.Graph, Metadata: q.Metadata, Limit: q.Limit + 1,
+		Tenant: hiddenTenant(q.Tenant), State: checkpoint.ThreadIdle, Graph: q.Graph, Metadata: q.Metadata, Limit: q.Limit + 1,
 	}
 	if q.After.ID != "" {
 		threads.Before = checkpoint.ThreadPosition{Created: q.After.Created, Thread: threadName(q.Tenant, q.After.ID)}

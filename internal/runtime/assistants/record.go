@@ -90,7 +90,7 @@ func parseHead(head *checkpoint.Head) (runtime.Assistant, error) {
 // newAssistant returns what all versions have.
 func newAssistant(head *checkpoint.Head) runtime.Assistant {
 	held, id := tenant.Split(head.Thread)
-	return runtime.Assistant{Tenant: strings.TrimPrefix(held, holder("")), ID: id, Created: head.Created, Revision: head.Revision}
+	return runtime.Assistant{Tenant: strings.TrimPrefix(held, hiddenTenant("")), ID: id, Created: head.Created, Revision: head.Revision}
 }
 
 // readVersion reads the version of a checkpoint. Errors: those of runtime.TranslateStoreError.

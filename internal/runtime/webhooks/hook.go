@@ -22,13 +22,13 @@ import (
 // prefix begins the tenants of webhooks. No tenant may have such a name.
 const prefix = "~run-webhooks:"
 
-// holder is the tenant of the webhooks of a tenant.
-func holder(owner string) string { return prefix + owner }
+// hiddenTenant is the tenant of the webhooks of a tenant.
+func hiddenTenant(owner string) string { return prefix + owner }
 
 // threadName returns the thread of a webhook. Ids have no slash.
 func threadName(thread, id string) string {
 	owner, own := tenant.Split(thread)
-	return holder(owner) + string(tenant.Separator) + own + "/" + id
+	return hiddenTenant(owner) + string(tenant.Separator) + own + "/" + id
 }
 
 // IsWebhook reports whether a thread is a webhook.
@@ -80,8 +80,8 @@ func (k *Keeper) readHook(ctx context.Context, head *checkpoint.Head) (*hook, er
 	return w, nil
 }
 
-// attempts returns how often a webhook was called.
-func attempts(head *checkpoint.Head) int {
+// countAttempts returns how often a webhook was called.
+func countAttempts(head *checkpoint.Head) int {
 	n, _ := strconv.Atoi(head.Metadata[keyAttempts]) // none is 0
 	return n
 }

@@ -81,7 +81,7 @@ func (k *Keeper) AddWebhook(ctx context.Context, w runtime.RunWebhook) error {
 		return runtime.TranslateStoreError(err)
 	}
 	head := checkpoint.Head{
-		Thread: threadName(w.Thread, w.ID), LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: keepAll,
+		Thread: threadName(w.Thread, w.ID), LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: checkpoint.KeepAll,
 	}
 	k.local.add(w.Thread, w.Run, head.Thread)
 	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
@@ -108,13 +108,10 @@ func missingRunError(w *runtime.RunWebhook, err error) error {
 	return runtime.TranslateThreadError(w.Thread, err)
 }
 
-// keepAll keeps the server from pruning the checkpoint.
-const keepAll = -1
-
 // checkCount refuses a webhook beyond the limit of the tenant.
 func (k *Keeper) checkCount(ctx context.Context, thread string) error {
 	owner, _ := tenant.Split(thread)
-	n, err := k.opts.Store.CountThreads(ctx, holder(owner), k.opts.Limit)
+	n, err := k.opts.Store.CountThreads(ctx, hiddenTenant(owner), k.opts.Limit)
 	switch {
 	case err != nil:
 		return runtime.TranslateStoreError(err)
@@ -161,7 +158,7 @@ func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
 	run, err := k.opts.Store.Run(ctx, w.Thread, w.Run)
 	switch {
 	case errors.Is(err, checkpoint.ErrThreadNotFound), errors.Is(err, checkpoint.ErrRunNotFound):
-		return k.forget(ctx, head, w)
+		return k.dropOrphan(ctx, head, w)
 	case err != nil:
 		return err
 	case !isStopped(run.State) || run.LastEvent <= w.After:
@@ -169,12 +166,14 @@ func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
 	case k.sender == nil:
 		return k.putOff(ctx, head, longestLook) // another server calls it
 	}
-	return k.send(ctx, head, w, run)
+	return k.claimSend(ctx, head, w, run)
 }
 
 // isClaimed reports whether an attempt is under way, or the next one is not due yet: the thread was
 // listed as due before.
-func isClaimed(head *checkpoint.Head) bool { return attempts(head) > 0 && head.Due.After(head.Now) }
+func isClaimed(head *checkpoint.Head) bool {
+	return countAttempts(head) > 0 && head.Due.After(head.Now)
+}
 
 // nextLook returns when to look again at a run that has not stopped: the later, the longer it runs.
 func nextLook(head *checkpoint.Head) time.Duration {
@@ -197,7 +196,7 @@ func (k *Keeper) putOff(ctx context.Context, head checkpoint.Head, pause time.Du
 
 // dropBroken drops a webhook that can't be read, unless another server has dropped it meanwhile.
 func (k *Keeper) dropBroken(ctx context.Context, head checkpoint.Head, cause error) error {
-	err := k.remove(ctx, head)
+	err := k.deleteWebhook(ctx, head)
 	if errors.Is(err, checkpoint.ErrConflict) {
 		return nil
 	}
@@ -205,13 +204,13 @@ func (k *Keeper) dropBroken(ctx context.Context, head checkpoint.Head, cause err
 	return err
 }
 
-// forget drops a webhook whose run was deleted.
-func (k *Keeper) forget(ctx context.Context, head checkpoint.Head, w *hook) error {
+// dropOrphan drops a webhook whose run was deleted.
+func (k *Keeper) dropOrphan(ctx context.Context, head checkpoint.Head, w *hook) error {
 	k.local.remove(w.Thread, w.Run, head.Thread)
-	return k.remove(ctx, head)
+	return k.deleteWebhook(ctx, head)
 }
 
-func (k *Keeper) remove(ctx context.Context, head checkpoint.Head) error {
+func (k *Keeper) deleteWebhook(ctx context.Context, head checkpoint.Head) error {
 	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Delete = true
 		return nil
@@ -219,29 +218,29 @@ func (k *Keeper) remove(ctx context.Context, head checkpoint.Head) error {
 	return err
 }
 
-// send calls a webhook in the background, if a slot is free. Before it puts the next attempt off, so
-// that no other server calls it meanwhile, and one does if this one dies.
-func (k *Keeper) send(ctx context.Context, head checkpoint.Head, w *hook, run checkpoint.Run) error {
+// claimSend calls a webhook in the background, if a slot is free. Before, it puts the next attempt
+// off, so that no other server calls it meanwhile, and one does if this one dies.
+func (k *Keeper) claimSend(ctx context.Context, head checkpoint.Head, w *hook, run checkpoint.Run) error {
 	owner, _ := tenant.Split(w.Thread)
 	host := hostOf(w.URL)
-	if !k.slots.take(owner, host) {
+	if !k.slots.takeSlot(owner, host) {
 		return k.putOff(ctx, head, nextSlotLook(&head, &run))
 	}
-	attempt := attempts(&head) + 1
+	attempt := countAttempts(&head) + 1
 	claimed, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Metadata = map[string]string{keyAttempts: strconv.Itoa(attempt)}
 		t.Head.Due = t.Now.Add(retryPauses().Delay(attempt))
 		return nil
 	})
 	if err != nil {
-		k.slots.free(owner, host)
+		k.slots.freeSlot(owner, host)
 		return err
 	}
 	stop := &runtime.RunStop{
 		RunWebhook: runtime.RunWebhook{Thread: w.Thread, Run: w.Run, ID: w.ID, After: w.After, URL: w.URL}, Stopped: run, Attempt: attempt,
 	}
 	k.opts.RunUntilDrain(func(ctx context.Context) {
-		defer k.slots.free(owner, host)
+		defer k.slots.freeSlot(owner, host)
 		k.sendClaimed(ctx, claimed, stop)
 	})
 	return nil
@@ -264,7 +263,7 @@ func (k *Keeper) sendClaimed(ctx context.Context, claimed checkpoint.Head, stop 
 		return
 	}
 	k.local.remove(stop.Thread, stop.Run, claimed.Thread)
-	if err := k.remove(ctx, claimed); err != nil && !errors.Is(err, checkpoint.ErrConflict) {
+	if err := k.deleteWebhook(ctx, claimed); err != nil && !errors.Is(err, checkpoint.ErrConflict) {
 		log.Info("a webhook that was called is called once more", zap.Error(err))
 	}
 }

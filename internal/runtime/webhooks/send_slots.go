@@ -22,8 +22,8 @@ type sendSlots struct {
 	byHost   map[string]int
 }
 
-// take takes a slot, and reports whether there was one.
-func (s *sendSlots) take(owner, host string) bool {
+// takeSlot takes a slot, and reports whether there was one.
+func (s *sendSlots) takeSlot(owner, host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all >= maxParallelSends || s.byTenant[owner] >= maxTenantSends || s.byHost[host] >= maxHostSends {
@@ -38,16 +38,16 @@ func (s *sendSlots) take(owner, host string) bool {
 	return true
 }
 
-// free returns a slot that was taken.
-func (s *sendSlots) free(owner, host string) {
+// freeSlot returns a slot that was taken.
+func (s *sendSlots) freeSlot(owner, host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--
-	decrement(s.byTenant, owner)
-	decrement(s.byHost, host)
+	decrementCount(s.byTenant, owner)
+	decrementCount(s.byHost, host)
 }
 
-func decrement(counts map[string]int, key string) {
+func decrementCount(counts map[string]int, key string) {
 	if counts[key]--; counts[key] <= 0 {
 		delete(counts, key)
 	}

@@ -10,20 +10,20 @@ import (
 func TestAHostThatHangsLeavesSlotsToOthers(t *testing.T) {
 	var s sendSlots
 	for range maxHostSends {
-		require.True(t, s.take("a", "hangs"))
+		require.True(t, s.takeSlot("a", "hangs"))
 	}
-	require.False(t, s.take("a", "hangs"))
-	require.False(t, s.take("b", "hangs"))
+	require.False(t, s.takeSlot("a", "hangs"))
+	require.False(t, s.takeSlot("b", "hangs"))
 	for i := maxHostSends; i < maxTenantSends; i++ {
-		require.True(t, s.take("a", strconv.Itoa(i)))
+		require.True(t, s.takeSlot("a", strconv.Itoa(i)))
 	}
-	require.False(t, s.take("a", "other"), "a tenant with many hosts")
+	require.False(t, s.takeSlot("a", "other"), "a tenant with many hosts")
 	for i := maxTenantSends; i < maxParallelSends; i++ {
-		require.True(t, s.take("b", strconv.Itoa(i)))
+		require.True(t, s.takeSlot("b", strconv.Itoa(i)))
 	}
-	require.False(t, s.take("c", "other"), "all slots are taken")
-	s.free("a", "hangs")
-	require.True(t, s.take("b", "hangs"))
+	require.False(t, s.takeSlot("c", "other"), "all slots are taken")
+	s.freeSlot("a", "hangs")
+	require.True(t, s.takeSlot("b", "hangs"))
 	require.Equal(t, "h.example", hostOf("https://H.example:8443/x"))
 }
 
