@@ -40,3 +40,17 @@ func TestAGraphHasTheSubgraphsOfItsWorker(t *testing.T) {
 		requireChild(versions)
 	}
 }
+
+// A graph that contains itself is refused, also when the manifest has another one of its name before.
+func TestAGraphThatContainsItselfIsRefused(t *testing.T) {
+	s := startServer(t, config{})
+	itself := newChainGraph("twice")
+	itself.Nodes = []*graphdv1.NodeSpec{{Name: "inside", Kind: &graphdv1.NodeSpec_Graph{Graph: &graphdv1.SubgraphSpec{Graph: "twice"}}}}
+	itself.Edges = []*graphdv1.EdgeSpec{{Sources: []string{"__start__"}, Target: "inside"}, {Sources: []string{"inside"}, Target: "__end__"}}
+	hello := newHello("w", 1)
+	hello.Manifest.Graphs = listSpecs(newChainGraph("twice", "a"), itself)
+	registered := s.connectWorker(hello).welcome.GetGraphs()
+	require.Len(t, registered, 2)
+	require.Empty(t, registered[0].GetProblems())
+	require.NotEmpty(t, registered[1].GetProblems())
+}

@@ -136,13 +136,13 @@ func (s *Service) putGraph(ctx context.Context, spec *graphdv1.GraphSpec, beside
 
 // pinSubgraphs pins the subgraphs of a graph to the versions that its worker has brought with it: the
 // newest ones may be those of another program. A graph whose version is named keeps the subgraphs with
-// which that was stored.
+// which that was stored. One that contains itself is left to the compiler, which refuses it.
 func pinSubgraphs(spec *graph.Spec, beside map[string]string) {
 	if spec.Version != "" {
 		return
 	}
 	for i := range spec.Nodes {
-		if inside := spec.Nodes[i].Graph; inside != nil && inside.Version == "" {
+		if inside := spec.Nodes[i].Graph; inside != nil && inside.Version == "" && inside.Name != spec.Name {
 			inside.Version = beside[inside.Name]
 		}
 	}
