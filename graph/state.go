@@ -103,12 +103,6 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("state key %q is not set or not read by the node; %s", e.Key, known)
 }
 
-func decodeJSON(text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	return d.Decode(v)
-}
-
 // encodeJSON writes a value as JSON text. JSON text is taken as it is.
 func encodeJSON(v any) (json.RawMessage, error) {
 	if raw, ok := v.(json.RawMessage); ok && raw != nil {

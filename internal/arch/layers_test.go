@@ -41,6 +41,7 @@ var demoOmits = concatLists(driverPackages, []string{
 // The layers, from the inside out.
 var layers = []layer{
 	{path: "internal/contain", isOpenToAll: true, neverLinks: outerPackages},
+	{path: "internal/stack", isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/tenant", isOpenToAll: true, neverLinks: outerPackages, isPure: true},
 	{path: "internal/backoff", isOpenToAll: true, neverLinks: outerPackages},
 	{path: "internal/tlsalert", isOpenToAll: true, neverLinks: outerPackages},

@@ -28,7 +28,7 @@ type Options struct {
 	// are of a worker.
 	Reducers map[string]api.Reduce
 	// Schemas, Grace, SeparateGoroutines and StrictReplay are those of [function.Options].
-	Schemas            runtime.Schemas
+	Schemas            function.Schemas
 	Grace              time.Duration
 	SeparateGoroutines bool
 	StrictReplay       bool

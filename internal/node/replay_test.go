@@ -98,14 +98,21 @@ func TestQuestionOptions(t *testing.T) {
 
 type fakeSchemas struct{}
 
-func (fakeSchemas) Check(_ context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
-	if schema == `"broken"` {
-		return nil, errors.New("no schema")
+func (f fakeSchemas) Check(_ context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
+	if err := f.CheckSchema(schema); err != nil {
+		return nil, err
 	}
 	if value == `"bad"` {
 		return []runtime.Violation{{Field: "/x", Description: "is bad"}}, nil
 	}
 	return nil, nil
+}
+
+func (fakeSchemas) CheckSchema(schema payload.JSON) error {
+	if schema == `"broken"` {
+		return errors.New("no schema")
+	}
+	return nil
 }
 
 func TestQuestionsThatCannotBeAsked(t *testing.T) {

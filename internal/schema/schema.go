@@ -159,6 +159,9 @@ func compileSchema(schema payload.JSON, limits Limits) (*compiledSchema, error) 
 	if err != nil {
 		return nil, explainError(err)
 	}
+	if _, err := validateValue(s, nil); err != nil { // no value can be checked
+		return nil, err
+	}
 	return &compiledSchema{schema: s, plan: p, bytes: compiledBytes(schema, p)}, nil
 }
 

@@ -184,15 +184,17 @@ func (c *call) checkAsk(ctx context.Context, a *pregel.Ask) error {
 	if a.Schema == "" || c.runner.options.Schemas == nil {
 		return nil
 	}
-	sample := a.Default
-	if sample == "" {
-		sample = payload.Null
+	var wrong []runtime.Violation
+	var err error
+	if a.Default == "" {
+		err = c.runner.options.Schemas.CheckSchema(a.Schema)
+	} else {
+		wrong, err = c.runner.options.Schemas.Check(ctx, a.Schema, a.Default)
 	}
-	wrong, err := c.runner.options.Schemas.Check(ctx, a.Schema, sample)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the schema of the question: %w", err)
-	case a.Default != "" && len(wrong) > 0:
+	case len(wrong) > 0:
 		wrong = runtime.HideViolations(wrong, a.Secret)
 		return fmt.Errorf("the default answer misses the schema: %s", strings.TrimSpace(wrong[0].Field+" "+wrong[0].Description))
 	}

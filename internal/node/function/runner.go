@@ -22,7 +22,7 @@ import (
 type Options struct {
 	// Schemas checks the schema and the default of an interrupt before it is
 	// raised; unchecked when nil.
-	Schemas runtime.Schemas
+	Schemas Schemas
 	// Limits bound every value of a function's result.
 	Limits payload.Limits
 	// Grace is the time that a function may run after its ctx has ended, before it
@@ -40,6 +40,13 @@ type Options struct {
 	// names those that were used for another question than was shown.
 	NamesUsedAnswers bool
 	Logger           *zap.Logger // silent when nil
+}
+
+// Schemas checks the questions of functions.
+type Schemas interface {
+	runtime.Schemas
+	// CheckSchema returns an error for a schema against which no value can be checked.
+	CheckSchema(schema payload.JSON) error
 }
 
 // Task is what an attempt of a function may depend on.

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/superstep"
+	"github.com/graphd-dev/graphd/internal/stack"
 )
 
 // startDriving drives a loop whose first commit was made under the session's lease.
@@ -56,6 +57,7 @@ type drivenRun struct {
 
 // driveRun drives the run as far as it goes here, and releases the thread.
 func (d *drivenRun) driveRun() {
+	stack.Grow()
 	s, opts := d.session, &d.session.owner.opts
 	began := opts.Now()
 	opts.Observer.RunDriven(d.loop.Run().Graph)

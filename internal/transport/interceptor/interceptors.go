@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/graphd-dev/graphd/internal/stack"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -116,7 +117,7 @@ func (i *Interceptors) streamInterceptors() []grpc.StreamServerInterceptor {
 func (i *Interceptors) interceptUnary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (resp any, err error) {
-	growStack(-1)
+	stack.Grow()
 	began, n := time.Now(), i.callMetrics.findMethod(info.FullMethod)
 	n.countStarted()
 	n.countReceived()
@@ -151,7 +152,7 @@ func (i *Interceptors) interceptUnary(
 }
 
 func (i *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	growStack(-1)
+	stack.Grow()
 	began, n := time.Now(), i.callMetrics.findMethod(info.FullMethod)
 	n.countStarted()
 	ctx, c := newCallContext(ss.Context(), i.unread)

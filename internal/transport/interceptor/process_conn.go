@@ -14,6 +14,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/stack"
 	"github.com/graphd-dev/graphd/internal/transport/handshake"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
@@ -82,6 +83,7 @@ func (c *ProcessConn) awaitAnswer(ctx context.Context, call *directCall, options
 	ended := make(chan directAnswer, 1)
 	go contain.Func(func() {
 		defer c.endCall()
+		stack.Grow()
 		message, err := call.serveCall(ctx, c.chain)
 		ended <- directAnswer{message, err}
 	}, func(p *contain.PanicError) {
