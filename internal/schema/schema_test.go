@@ -33,6 +33,9 @@ func TestCheck(t *testing.T) {
 		"another type":      {decisionSchema, `"yes"`, []runtime.Violation{{Description: "got string, want object"}}},
 		"null is no object": {decisionSchema, `null`, []runtime.Violation{{Description: "got null, want object"}}},
 		"not JSON":          {`{}`, `{`, []runtime.Violation{{Description: "is not JSON: unexpected EOF"}}},
+		"no text":           {`{}`, `"yes`, []runtime.Violation{{Description: "is not JSON: unexpected end of JSON input"}}},
+		"a text fits":       {`{"enum":["yes"]}`, `"yes"`, nil},
+		"true fits":         {`{"const":true}`, `true`, nil},
 		"a large number": {
 			decisionSchema, `{"decision":"approved","by":"a@b.c","a/b~c":[9007199254740993,9007199254740994,1.5]}`,
 			[]runtime.Violation{

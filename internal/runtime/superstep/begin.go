@@ -19,7 +19,6 @@ import (
 func BeginRun(ctx context.Context, reader *query.Reader, t *commit.Tx, l *Loop) error {
 	run := l.run
 	t.Actor = run.StartedBy // also for a run that was queued
-	t.GrowEvents(firstEvents)
 	if run.Request.DiscardOpen {
 		if err := discardInterrupts(ctx, reader, t, &run.Request); err != nil {
 			return err

@@ -41,7 +41,6 @@ func ContinueRun(
 	l.LoadProgress(p)
 	l.isWithinSuperstep = t.Head.Cancel != nil && t.Head.Cancel.IsDrain()
 	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
-	t.GrowEvents(firstEvents)
 	thread.HasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
 	if !thread.HasReportedResults {
 		run.State = checkpoint.RunRunning

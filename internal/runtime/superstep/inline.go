@@ -22,13 +22,9 @@ import (
 // just when the processor is busy.
 const overtimeFactor = 10
 
-// A change that starts or resumes a run has capacity for firstEvents events, those of two
-// supersteps inside it. A run that goes on is likely to reach its end: the change grows at
-// once for as many supersteps as the graph has nodes, for usualInlineSteps at most.
-const (
-	firstEvents      = 15
-	usualInlineSteps = 16
-)
+// usualInlineSteps bounds for how many supersteps a change grows at once. A run that goes on
+// is likely to reach its end: the change grows for as many supersteps as the graph has nodes.
+const usualInlineSteps = 16
 
 // maxInlineBytes is how many bytes of new values one commit gathers at most.
 const maxInlineBytes = 256 << 10
