@@ -233,6 +233,7 @@ func TestRolesHaveTheirRights(t *testing.T) {
 		access.DiscardQuestions: operators, access.OverrideQuestion: operators, access.WriteAsNode: operators,
 		access.SteerRun: operators, access.ExpireThread: operators, access.DeleteInUse: operators,
 		access.ReplaceSettings: {access.Starter, access.Operator, access.Admin},
+		access.AddWebhook:      {access.Starter, access.Operator, access.Admin},
 		access.CancelRun:       {access.Starter, access.Operator, access.Admin},
 		access.BringGraphs:     {access.Author, access.Admin},
 		access.ApproveChanges:  nil,

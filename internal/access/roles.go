@@ -58,6 +58,7 @@ const (
 	WriteAsNode      Right = "write-as-node"
 	SteerRun         Right = "steer-run"
 	ReplaceSettings  Right = "replace-settings"
+	AddWebhook       Right = "add-webhook"
 	CancelRun        Right = "cancel-run"
 	ExpireThread     Right = "expire-thread"
 	DeleteInUse      Right = "delete-in-use"
@@ -153,6 +154,15 @@ func Rights() []RightRow {
 			Fields: []Field{
 				{graphService + "Resume", "resume.settings", ""},
 				{graphService + "ResumeRun", "resume.settings", ""},
+			},
+		},
+		{
+			Right: AddWebhook, Meaning: "Have a URL called when the run stops next.", Roles: []Role{Starter, Operator, Admin},
+			Fields: []Field{
+				{graphService + "Stream", "run.webhook", ""},
+				{graphService + "StartRun", "run.webhook", ""},
+				{graphService + "Resume", "resume.webhook", ""},
+				{graphService + "ResumeRun", "resume.webhook", ""},
 			},
 		},
 		{

@@ -15,6 +15,7 @@ func listFieldNames() []fieldName {
 		{"resume.goto_targets", "command.goto"},
 		{"resume.metadata", "metadata"},
 		{"resume.expected_checkpoint_id", "checkpoint"},
+		{"resume.webhook", "webhook"},
 		{"resume.settings.step_limit", "config.recursion_limit"},
 		{"resume.settings.", ""},
 		{"run.goto_targets", "command.goto"},

@@ -139,7 +139,7 @@ func (p *plan) planStart(graph string) error {
 	p.start = &graphdv1.RunSpec{
 		ThreadId: p.thread, RunId: id, Graph: graph, CreateThread: r.IfNotExists == "create", Context: r.runContext(), Metadata: labels,
 		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, StepLimit: r.stepLimit(), Concurrency: r.concurrency(),
-		BeginAfter: r.delay(),
+		BeginAfter: r.delay(), Webhook: r.Webhook,
 	}
 	if id := p.assistant.id(); id != "" {
 		p.start.ThreadMetadata = map[string]string{assistantLabel: id}
@@ -254,7 +254,7 @@ func newResponse(id string, value json.RawMessage, etag string) *graphdv1.Interr
 // planResume goes on with the run that a thread waits for.
 func (p *plan) planResume(c *call, waiting *graphdv1.Thread) error {
 	r := p.request
-	p.resume = &graphdv1.ResumeSpec{ThreadId: p.thread, Settings: r.newSettings(), Metadata: map[string]string{}}
+	p.resume = &graphdv1.ResumeSpec{ThreadId: p.thread, Settings: r.newSettings(), Metadata: map[string]string{}, Webhook: r.Webhook}
 	if r.Command != nil {
 		p.resume.Update, p.resume.GotoTargets = givenUpdate(r.Command), leadingOn(r.Command.Goto)
 	}
@@ -342,28 +342,9 @@ func (p *plan) beginRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
 		if err != nil && !p.hasNothingLeft(err) {
 			p.dropThread(c)
 		}
-		if err == nil {
-			err = p.addWebhook(c, begun)
-		}
 		return begun, refuseAssistant(err)
 	}
-	begun, err := c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
-	if err == nil {
-		err = p.addWebhook(c, begun)
-	}
-	return begun, err
-}
-
-// addWebhook keeps the webhook of the request, once its run has begun.
-func (p *plan) addWebhook(c *call, of *graphdv1.Run) error {
-	if p.request.Webhook == "" {
-		return nil
-	}
-	l := p.settleLeg(of)
-	_, err := c.graphs.AddRunWebhook(c.ctx, &graphdv1.AddRunWebhookRequest{
-		ThreadId: p.thread, RunId: of.GetRunId(), WebhookId: l.ID, AfterSequence: l.After, Url: p.request.Webhook,
-	})
-	return err
+	return c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
 }
 
 // checkWebhook refuses a webhook that would not be called, before anything begins.

@@ -44,9 +44,6 @@ func streamRun(c *call) error {
 		return refuseAssistant(err)
 	}
 	of := first.GetOpened().GetRun()
-	if err := p.addWebhook(c, of); err != nil {
-		return err
-	}
 	l := p.settleLeg(of)
 	c.setLocation(p.thread, l.ID, "stream")
 	s := newRunStream(c, of, l, p.leg)

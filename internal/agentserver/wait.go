@@ -27,7 +27,7 @@ func waitForRun(c *call) error {
 	if p.request.OnDisconnect == "cancel" {
 		return p.waitAsStream(c)
 	}
-	begun, err := p.beginRun(c, p.firstWait())
+	begun, err := p.beginRun(c, waitPart)
 	if p.hasNothingLeft(err) {
 		return c.showValues(p.thread)
 	}
@@ -38,15 +38,6 @@ func waitForRun(c *call) error {
 	c.setLocation(p.thread, l.ID, "join")
 	c.hasEffect = true
 	return c.showResult(begun, l)
-}
-
-// firstWait is how long the call that begins a run waits for it. A webhook is kept before the wait, so
-// that it is called whatever becomes of this request.
-func (p *plan) firstWait() time.Duration {
-	if p.request.Webhook != "" {
-		return 0
-	}
-	return waitPart
 }
 
 // joinRun answers GET /threads/{id}/runs/{run}/join.
@@ -87,9 +78,6 @@ func (p *plan) waitAsStream(c *call) error {
 		}
 		if opened := event.GetOpened().GetRun(); opened != nil {
 			last = opened
-			if err := p.addWebhook(c, opened); err != nil {
-				return err
-			}
 		}
 		if ended := event.GetEnd().GetRun(); ended != nil {
 			last = ended

@@ -47,6 +47,7 @@ type StartRequest struct {
 	Request        checkpoint.RunRequest
 	RequestID      string
 	Digest         string // of the request's content, for RequestID
+	Webhook        string // URL that is told when the run stops, "" = none; needs a RequestID
 	By             Actor
 	// OnlyGraph is the graph that the thread must have if there is one, nil = any. The
 	// caller was allowed to make the call for this graph.
@@ -100,6 +101,7 @@ type ResumeRequest struct {
 	Settings  *RunSettings // nil = the run keeps its settings
 	RequestID string
 	Digest    string
+	Webhook   string // URL that is told when the run stops next, "" = none; needs a RequestID
 	By        Actor
 	OnlyGraph *string   // that the thread must have, nil = any; see StartRequest
 	OnStart   StartHook // nil = the run is not followed from here

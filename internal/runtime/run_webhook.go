@@ -29,8 +29,9 @@ type RunStopSender interface {
 	// SendRunStop returns nil when the address has taken it, ErrWebhookRefused when it never will,
 	// and another error when a later attempt may succeed. No error has the URL.
 	SendRunStop(ctx context.Context, s *RunStop) error
-	// CheckURL refuses an address to which nothing is sent. The error is an *Error.
-	CheckURL(url string) error
+	// CheckURL refuses an address to which nothing is sent. The error is an *Error
+	// that names the field.
+	CheckURL(field, url string) error
 }
 
 // ErrWebhookRefused is the error of a webhook that is not to be called again.

@@ -49,9 +49,9 @@ func checkRunWebhook(allowed *egress.Policy, url string) error {
 }
 
 // CheckURL refuses a URL to which nothing is sent. The error is INVALID_FIELD.
-func (r *runStopSender) CheckURL(url string) error {
+func (r *runStopSender) CheckURL(field, url string) error {
 	if err := checkRunWebhook(r.allowed, url); err != nil {
-		return runtime.Errorf(runtime.ReasonInvalidField, "%v", err).With("field", "url").WithViolation("url", "%v", err)
+		return runtime.Errorf(runtime.ReasonInvalidField, "%v", err).With("field", field).WithViolation(field, "%v", err)
 	}
 	return nil
 }

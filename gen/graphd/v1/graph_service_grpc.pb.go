@@ -74,8 +74,9 @@ type GraphServiceClient interface {
 	// Asks a run to stop. A run that is final already is returned as it is.
 	// Errors: RUN_NOT_FOUND, WAIT_TIMEOUT.
 	CancelRun(ctx context.Context, in *CancelRunRequest, opts ...grpc.CallOption) (*Run, error)
-	// Has the server POST to a URL when a run has stopped: it waits for people, or
-	// has ended. The URL is called at least once, with the body of a webhook of
+	// Has the server POST to a URL when a run that has begun stops: it waits for people,
+	// or has ended. RunSpec.webhook and ResumeSpec.webhook do so for a run from its
+	// begin. The URL is called at least once, with the body of a webhook of
 	// LangGraph Server and its webhook_id in the header Webhook-Id, until it answers
 	// 2xx or 410, for some three hours. Errors: RUN_NOT_FOUND, FEATURE_DISABLED
 	// where the server does not serve that API, TOO_MANY_REQUESTS.
@@ -259,8 +260,9 @@ type GraphServiceServer interface {
 	// Asks a run to stop. A run that is final already is returned as it is.
 	// Errors: RUN_NOT_FOUND, WAIT_TIMEOUT.
 	CancelRun(context.Context, *CancelRunRequest) (*Run, error)
-	// Has the server POST to a URL when a run has stopped: it waits for people, or
-	// has ended. The URL is called at least once, with the body of a webhook of
+	// Has the server POST to a URL when a run that has begun stops: it waits for people,
+	// or has ended. RunSpec.webhook and ResumeSpec.webhook do so for a run from its
+	// begin. The URL is called at least once, with the body of a webhook of
 	// LangGraph Server and its webhook_id in the header Webhook-Id, until it answers
 	// 2xx or 410, for some three hours. Errors: RUN_NOT_FOUND, FEATURE_DISABLED
 	// where the server does not serve that API, TOO_MANY_REQUESTS.

@@ -581,8 +581,12 @@ type RunSpec struct {
 	BeginAfter *durationpb.Duration `protobuf:"bytes,20,opt,name=begin_after,json=beginAfter,proto3" json:"begin_after,omitempty"`
 	// Labels to add to the thread in the change that takes the run.
 	ThreadMetadata map[string]string `protobuf:"bytes,21,rep,name=thread_metadata,json=threadMetadata,proto3" json:"thread_metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Where to POST when the run stops first, see AddRunWebhook. It is kept before
+	// the run begins, and the run does not begin when it is refused. Needs a
+	// request_id, which is that of the webhook.
+	Webhook       string `protobuf:"bytes,22,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunSpec) Reset() {
@@ -773,6 +777,13 @@ func (x *RunSpec) GetThreadMetadata() map[string]string {
 	return nil
 }
 
+func (x *RunSpec) GetWebhook() string {
+	if x != nil {
+		return x.Webhook
+	}
+	return ""
+}
+
 type isRunSpec_Start interface {
 	isRunSpec_Start()
 }
@@ -819,7 +830,9 @@ type ResumeSpec struct {
 	// What the run goes by from here on, in place of what it was started with.
 	// Unset leaves that as it is. A run that is active already, because another
 	// caller has answered too, keeps its own.
-	Settings      *RunSettings `protobuf:"bytes,9,opt,name=settings,proto3" json:"settings,omitempty"`
+	Settings *RunSettings `protobuf:"bytes,9,opt,name=settings,proto3" json:"settings,omitempty"`
+	// Where to POST when the run stops next, see RunSpec.webhook.
+	Webhook       string `protobuf:"bytes,10,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -915,6 +928,13 @@ func (x *ResumeSpec) GetSettings() *RunSettings {
 		return x.Settings
 	}
 	return nil
+}
+
+func (x *ResumeSpec) GetWebhook() string {
+	if x != nil {
+		return x.Webhook
+	}
+	return ""
 }
 
 // What a run goes by besides its input: the fields of RunSpec with these names,
@@ -1193,7 +1213,7 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"begin_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\tbeginTime\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8b\t\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\t\n" +
 	"\aRunSpec\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12#\n" +
 	"\rcreate_thread\x18\x02 \x01(\bR\fcreateThread\x12\x14\n" +
@@ -1220,14 +1240,15 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\binput_at\x18\x13 \x01(\v2\x18.graphd.v1.CheckpointRefR\ainputAt\x12:\n" +
 	"\vbegin_after\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"beginAfter\x12O\n" +
-	"\x0fthread_metadata\x18\x15 \x03(\v2&.graphd.v1.RunSpec.ThreadMetadataEntryR\x0ethreadMetadata\x1a;\n" +
+	"\x0fthread_metadata\x18\x15 \x03(\v2&.graphd.v1.RunSpec.ThreadMetadataEntryR\x0ethreadMetadata\x12\x18\n" +
+	"\awebhook\x18\x16 \x01(\tR\awebhook\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aA\n" +
 	"\x13ThreadMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
-	"\x05start\"\x9a\x04\n" +
+	"\x05start\"\xb4\x04\n" +
 	"\n" +
 	"ResumeSpec\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12:\n" +
@@ -1238,7 +1259,9 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\fgoto_targets\x18\x06 \x03(\v2\x0f.graphd.v1.GotoR\vgotoTargets\x12?\n" +
 	"\bmetadata\x18\a \x03(\v2#.graphd.v1.ResumeSpec.MetadataEntryR\bmetadata\x124\n" +
 	"\x16expected_checkpoint_id\x18\b \x01(\tR\x14expectedCheckpointId\x122\n" +
-	"\bsettings\x18\t \x01(\v2\x16.graphd.v1.RunSettingsR\bsettings\x1a;\n" +
+	"\bsettings\x18\t \x01(\v2\x16.graphd.v1.RunSettingsR\bsettings\x12\x18\n" +
+	"\awebhook\x18\n" +
+	" \x01(\tR\awebhook\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +

@@ -6,6 +6,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/questions"
+	"github.com/graphd-dev/graphd/internal/runtime/threads"
+	"github.com/graphd-dev/graphd/internal/runtime/webhooks"
 	"github.com/graphd-dev/graphd/internal/trail"
 )
 
@@ -13,9 +15,17 @@ import (
 // before. It returns when the run is durable. The errors are *Error: THREAD_NOT_FOUND,
 // GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED, THREAD_QUEUE_FULL, TOO_MANY_RUNS,
 // QUOTA_EXCEEDED, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
-// INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
+// INVALID_FIELD, INPUT_SCHEMA_MISMATCH, those of the store, and with a webhook those of
+// webhooks.Keeper.BeginRun.
 func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
-	return e.admitter.StartRun(ctx, req)
+	if req.Webhook == "" {
+		return e.admitter.StartRun(ctx, req)
+	}
+	if req.Thread == "" {
+		req.Thread, req.CreateThread = threads.NewThreadID(req.Tenant, req.RequestID), true
+	}
+	asked := webhooks.Request{Thread: req.Thread, ID: req.RequestID, Digest: req.Digest, URL: req.Webhook, Field: "run.webhook"}
+	return e.webhooks.BeginRun(ctx, &asked, func(ctx context.Context) (*runtime.Started, error) { return e.admitter.StartRun(ctx, req) })
 }
 
 // Resume stores answers, all or none, and lets the thread go on. The same
@@ -24,9 +34,13 @@ func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.
 // INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
 // RESPONSE_SCHEMA_MISMATCH, RESPONSES_INCOMPLETE, RESPONSE_AMBIGUOUS,
 // ETAG_MISMATCH, CHECKPOINT_CONFLICT, REQUEST_ID_CONFLICT, INVALID_FIELD and
-// those of the store.
+// those of the store, and with a webhook those of webhooks.Keeper.BeginRun.
 func (e *Engine) Resume(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
-	return e.admitter.ResumeRun(ctx, req)
+	if req.Webhook == "" {
+		return e.admitter.ResumeRun(ctx, req)
+	}
+	asked := webhooks.Request{Thread: req.Thread, ID: req.RequestID, Digest: req.Digest, URL: req.Webhook, Field: "resume.webhook"}
+	return e.webhooks.BeginRun(ctx, &asked, func(ctx context.Context) (*runtime.Started, error) { return e.admitter.ResumeRun(ctx, req) })
 }
 
 // Cancel asks a run to stop. A run without a driver is cancelled at once, a live run

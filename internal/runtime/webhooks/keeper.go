@@ -65,10 +65,7 @@ func (k *Keeper) SetSender(s runtime.RunStopSender) { k.sender = s }
 // AddWebhook keeps a webhook until it was called. The same ID again is the same one. The errors are
 // *Error: FEATURE_DISABLED, INVALID_FIELD, TOO_MANY_REQUESTS, and those of the store.
 func (k *Keeper) AddWebhook(ctx context.Context, w runtime.RunWebhook) error {
-	if k.sender == nil {
-		return runtime.Errorf(runtime.ReasonFeatureDisabled, "the server calls no webhooks of runs: it needs --langgraph").With("feature", "webhooks of runs")
-	}
-	if err := k.sender.CheckURL(w.URL); err != nil {
+	if err := k.checkURL("url", w.URL); err != nil {
 		return err
 	}
 	if _, err := k.opts.Store.Run(ctx, w.Thread, w.Run); err != nil {
@@ -80,23 +77,40 @@ func (k *Keeper) AddWebhook(ctx context.Context, w runtime.RunWebhook) error {
 	if err := k.opts.Store.SyncClock(ctx); err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	head := checkpoint.Head{
-		Thread: threadName(w.Thread, w.ID), LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: checkpoint.KeepAll,
-	}
+	head := k.newHead(threadName(w.Thread, w.ID))
 	k.local.add(w.Thread, w.Run, head.Thread)
 	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
-		cp, err := newCheckpoint(&w, t.Now)
-		if err != nil {
-			return err
-		}
-		t.Checkpoints, t.Head.Checkpoint, t.Head.Seq, t.Head.Due = append(t.Checkpoints, cp), cp.ID, cp.Seq, t.Now
-		return nil
+		t.Head.Due = t.Now
+		return putHook(t, &hook{Thread: w.Thread, Run: w.Run, ID: w.ID, After: w.After, URL: w.URL})
 	})
 	if errors.Is(err, checkpoint.ErrConflict) {
 		return nil // it is there
 	}
 	k.opts.WakeScheduler()
 	return err
+}
+
+// checkURL refuses a URL that is not called. The errors are *Error: FEATURE_DISABLED, INVALID_FIELD.
+func (k *Keeper) checkURL(field, url string) error {
+	if k.sender == nil {
+		return runtime.Errorf(runtime.ReasonFeatureDisabled, "the server calls no webhooks of runs: it needs --langgraph").With("feature", "webhooks of runs")
+	}
+	return k.sender.CheckURL(field, url)
+}
+
+// newHead drafts the thread of a webhook.
+func (k *Keeper) newHead(name string) checkpoint.Head {
+	return checkpoint.Head{Thread: name, LogID: uuid.NewString()[:8], Created: k.opts.Store.CurrentTime(), State: checkpoint.ThreadIdle, Keep: checkpoint.KeepAll}
+}
+
+// putHook puts a webhook into the change that makes its thread.
+func putHook(t *commit.Tx, w *hook) error {
+	cp, err := newCheckpoint(w, t.Now)
+	if err != nil {
+		return err
+	}
+	t.Checkpoints, t.Head.Checkpoint, t.Head.Seq = append(t.Checkpoints, cp), cp.ID, cp.Seq
+	return nil
 }
 
 // missingRunError returns the error of a webhook whose run was not found.
@@ -155,6 +169,19 @@ func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
 	case err != nil:
 		return err
 	}
+	isBegun, err := k.findRun(ctx, w)
+	switch {
+	case err != nil:
+		return err
+	case !isBegun:
+		return k.awaitBegin(ctx, head)
+	}
+	return k.lookAtRun(ctx, head, w)
+}
+
+// lookAtRun calls a webhook if its run has stopped, and puts the next look off. Errors: those of the
+// store.
+func (k *Keeper) lookAtRun(ctx context.Context, head checkpoint.Head, w *hook) error {
 	run, err := k.opts.Store.Run(ctx, w.Thread, w.Run)
 	switch {
 	case errors.Is(err, checkpoint.ErrThreadNotFound), errors.Is(err, checkpoint.ErrRunNotFound):
@@ -162,9 +189,9 @@ func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
 	case err != nil:
 		return err
 	case !isStopped(run.State) || run.LastEvent <= w.After:
-		return k.putOff(ctx, head, nextLook(&head))
+		return k.putOff(ctx, head, w, nextLook(&head))
 	case k.sender == nil:
-		return k.putOff(ctx, head, longestLook) // another server calls it
+		return k.putOff(ctx, head, w, longestLook) // another server calls it
 	}
 	return k.claimSend(ctx, head, w, run)
 }
@@ -186,8 +213,10 @@ func nextSlotLook(head *checkpoint.Head, stopped *checkpoint.Run) time.Duration 
 	return min(max(head.Now.Sub(stopped.Updated)/4, time.Second), longestSlotWait)
 }
 
-func (k *Keeper) putOff(ctx context.Context, head checkpoint.Head, pause time.Duration) error {
+// putOff puts the next look off, and keeps what this one has found.
+func (k *Keeper) putOff(ctx context.Context, head checkpoint.Head, w *hook, pause time.Duration) error {
 	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		w.setRun(t)
 		t.Head.Due = t.Now.Add(pause)
 		return nil
 	})
@@ -224,11 +253,12 @@ func (k *Keeper) claimSend(ctx context.Context, head checkpoint.Head, w *hook, r
 	owner, _ := tenant.Split(w.Thread)
 	host := hostOf(w.URL)
 	if !k.slots.takeSlot(owner, host) {
-		return k.putOff(ctx, head, nextSlotLook(&head, &run))
+		return k.putOff(ctx, head, w, nextSlotLook(&head, &run))
 	}
 	attempt := countAttempts(&head) + 1
 	claimed, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
-		t.Head.Metadata = map[string]string{keyAttempts: strconv.Itoa(attempt)}
+		w.setRun(t)
+		setLabel(t, keyAttempts, strconv.Itoa(attempt))
 		t.Head.Due = t.Now.Add(retryPauses().Delay(attempt))
 		return nil
 	})

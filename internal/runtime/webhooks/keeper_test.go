@@ -45,9 +45,9 @@ func (f *fakeSender) SendRunStop(_ context.Context, s *runtime.RunStop) error {
 	return nil
 }
 
-func (f *fakeSender) CheckURL(url string) error {
+func (f *fakeSender) CheckURL(field, url string) error {
 	if url == "" {
-		return runtime.Errorf(runtime.ReasonInvalidField, "no URL")
+		return runtime.Errorf(runtime.ReasonInvalidField, "no URL").With("field", field)
 	}
 	return nil
 }

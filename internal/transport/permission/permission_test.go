@@ -100,6 +100,11 @@ func TestCallsAreDecidedByTheirGraphs(t *testing.T) {
 			&graphdv1.ResumeRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "pay-1", Settings: &graphdv1.RunSettings{}}},
 			"ACCESS_DENIED right: replace-settings", 1,
 		},
+		"an answer with a webhook needs the right": {
+			"{roles: [answerer], principals: [ana]}", graphdv1.GraphService_ResumeRun_FullMethodName,
+			&graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "pay-1", Webhook: "https://example.com/"}},
+			"ACCESS_DENIED right: add-webhook", 1,
+		},
 		"a new thread":                  {payAdmin, graphdv1.GraphService_StartRun_FullMethodName, spec("new", "payout", true), "", 1},
 		"a new thread of another graph": {payAdmin, graphdv1.GraphService_StartRun_FullMethodName, spec("new", "hire", true), graph, 0},
 		"a graph that there is not":     {payAdmin, graphdv1.GraphService_StartRun_FullMethodName, spec("new", "nothing", true), graph, 0},

@@ -28,7 +28,9 @@ func StartRequestFromProto(v *Validator, spec *graphdv1.RunSpec, requestID strin
 		Concurrency:    concurrencyFromProto(spec.GetConcurrency()),
 		Open:           openPolicyFromProto(spec.GetOpenInterrupts()),
 		RequestID:      v.CheckOptionalID("request_id", requestID),
+		Webhook:        spec.GetWebhook(),
 	}
+	v.RequireSet("request_id", req.Webhook == "" || requestID != "")
 	r := &req.Request
 	switch start := spec.GetStart().(type) {
 	case *graphdv1.RunSpec_Input:
@@ -101,7 +103,9 @@ func ResumeRequestFromProto(v *Validator, spec *graphdv1.ResumeSpec, requestID s
 		Metadata:  v.CheckLabels("resume.metadata", spec.GetMetadata()),
 		Expected:  v.CheckOptionalID("resume.expected_checkpoint_id", spec.GetExpectedCheckpointId()),
 		RequestID: v.CheckOptionalID("request_id", requestID),
+		Webhook:   spec.GetWebhook(),
 	}
+	v.RequireSet("request_id", req.Webhook == "" || requestID != "")
 	if s := spec.GetSettings(); s != nil {
 		req.Settings = &runtime.RunSettings{
 			Context:         v.ConvertPayload("resume.settings.context", s.GetContext()),

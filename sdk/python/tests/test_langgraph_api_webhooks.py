@@ -169,6 +169,32 @@ async def test_addresses_that_are_not_allowed_are_refused(client: LangGraphClien
     assert await client.runs.list(thread) == []
 
 
+async def test_a_webhook_too_many_begins_no_run(tmp_path: Path, receiver: Receiver) -> None:
+    hook = f"http://{receiver.address}/"
+    flags = ["--langgraph", "127.0.0.1:0", "--webhook-allow", receiver.address, "--run-webhooks", "1"]
+    with DevServer(store=f"sqlite:{tmp_path}/graphd.db", flags=flags) as server:
+        graphs = build_graphs(server.address)
+        async with get_client(url=find_url(server), api_key=None) as client:
+            receiver.refusals = 1000
+            first, second = await new_thread(client), await new_thread(client)
+            await client.runs.wait(first, "review", input={"request": "r"}, webhook=hook)
+            assert await http_status(client.runs.create(second, "chain", input={"n": 1}, webhook=hook)) == 429
+            for path in (f"/threads/{second}/runs/wait", f"/threads/{second}/runs/stream", "/runs", "/runs/stream"):
+                refused = await client.http.client.post(
+                    path, json={"assistant_id": "chain", "input": {"n": 1}, "webhook": hook}
+                )
+                assert refused.status_code == 429, path
+            answer = {"assistant_id": "review", "command": {"resume": "yes"}, "webhook": hook}
+            assert (await client.http.client.post(f"/threads/{first}/runs", json=answer)).status_code == 429
+            assert await client.runs.list(second) == []
+            assert len(await client.threads.search()) == 2, "a run without a thread leaves none"
+            assert (await client.threads.get(first))["status"] == "interrupted"
+        for graph in graphs:
+            graph.detach()
+    receiver.refusals = 0
+    receiver.told.clear()
+
+
 async def test_a_server_that_is_killed_tells_later(tmp_path: Path, receiver: Receiver) -> None:
     receiver.told.clear()
     hook = f"http://{receiver.address}/"

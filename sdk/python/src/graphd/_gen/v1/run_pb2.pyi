@@ -118,7 +118,7 @@ class Run(_message.Message):
     def __init__(self, run_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., state: _Optional[_Union[RunState, str]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., applied_through: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., open_interrupt_ids: _Optional[_Iterable[str]] = ..., output: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., etag: _Optional[str] = ..., started_by: _Optional[str] = ..., begin_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class RunSpec(_message.Message):
-    __slots__ = ("thread_id", "create_thread", "graph", "graph_version", "input", "replay_from", "context", "metadata", "interrupt_before", "interrupt_after", "step_limit", "run_timeout", "concurrency", "open_interrupts", "run_id", "expected_checkpoint_id", "update", "goto_targets", "input_at", "begin_after", "thread_metadata")
+    __slots__ = ("thread_id", "create_thread", "graph", "graph_version", "input", "replay_from", "context", "metadata", "interrupt_before", "interrupt_after", "step_limit", "run_timeout", "concurrency", "open_interrupts", "run_id", "expected_checkpoint_id", "update", "goto_targets", "input_at", "begin_after", "thread_metadata", "webhook")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -154,6 +154,7 @@ class RunSpec(_message.Message):
     INPUT_AT_FIELD_NUMBER: _ClassVar[int]
     BEGIN_AFTER_FIELD_NUMBER: _ClassVar[int]
     THREAD_METADATA_FIELD_NUMBER: _ClassVar[int]
+    WEBHOOK_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     create_thread: bool
     graph: str
@@ -175,10 +176,11 @@ class RunSpec(_message.Message):
     input_at: _payload_pb2.CheckpointRef
     begin_after: _duration_pb2.Duration
     thread_metadata: _containers.ScalarMap[str, str]
-    def __init__(self, thread_id: _Optional[str] = ..., create_thread: bool = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., input: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., replay_from: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., context: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., interrupt_before: _Optional[_Iterable[str]] = ..., interrupt_after: _Optional[_Iterable[str]] = ..., step_limit: _Optional[int] = ..., run_timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., concurrency: _Optional[_Union[ConcurrencyPolicy, str]] = ..., open_interrupts: _Optional[_Union[OpenInterruptPolicy, str]] = ..., run_id: _Optional[str] = ..., expected_checkpoint_id: _Optional[str] = ..., update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ..., input_at: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., begin_after: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., thread_metadata: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    webhook: str
+    def __init__(self, thread_id: _Optional[str] = ..., create_thread: bool = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., input: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., replay_from: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., context: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., interrupt_before: _Optional[_Iterable[str]] = ..., interrupt_after: _Optional[_Iterable[str]] = ..., step_limit: _Optional[int] = ..., run_timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., concurrency: _Optional[_Union[ConcurrencyPolicy, str]] = ..., open_interrupts: _Optional[_Union[OpenInterruptPolicy, str]] = ..., run_id: _Optional[str] = ..., expected_checkpoint_id: _Optional[str] = ..., update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ..., input_at: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., begin_after: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., thread_metadata: _Optional[_Mapping[str, str]] = ..., webhook: _Optional[str] = ...) -> None: ...
 
 class ResumeSpec(_message.Message):
-    __slots__ = ("thread_id", "responses", "single", "coverage", "update", "goto_targets", "metadata", "expected_checkpoint_id", "settings")
+    __slots__ = ("thread_id", "responses", "single", "coverage", "update", "goto_targets", "metadata", "expected_checkpoint_id", "settings", "webhook")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -195,6 +197,7 @@ class ResumeSpec(_message.Message):
     METADATA_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_CHECKPOINT_ID_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    WEBHOOK_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     responses: _containers.RepeatedCompositeFieldContainer[InterruptResponse]
     single: InterruptResponse
@@ -204,7 +207,8 @@ class ResumeSpec(_message.Message):
     metadata: _containers.ScalarMap[str, str]
     expected_checkpoint_id: str
     settings: RunSettings
-    def __init__(self, thread_id: _Optional[str] = ..., responses: _Optional[_Iterable[_Union[InterruptResponse, _Mapping]]] = ..., single: _Optional[_Union[InterruptResponse, _Mapping]] = ..., coverage: _Optional[_Union[ResumeCoverage, str]] = ..., update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., expected_checkpoint_id: _Optional[str] = ..., settings: _Optional[_Union[RunSettings, _Mapping]] = ...) -> None: ...
+    webhook: str
+    def __init__(self, thread_id: _Optional[str] = ..., responses: _Optional[_Iterable[_Union[InterruptResponse, _Mapping]]] = ..., single: _Optional[_Union[InterruptResponse, _Mapping]] = ..., coverage: _Optional[_Union[ResumeCoverage, str]] = ..., update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., expected_checkpoint_id: _Optional[str] = ..., settings: _Optional[_Union[RunSettings, _Mapping]] = ..., webhook: _Optional[str] = ...) -> None: ...
 
 class RunSettings(_message.Message):
     __slots__ = ("context", "interrupt_before", "interrupt_after", "step_limit")

@@ -683,8 +683,9 @@ export const GraphService: GenService<{
     output: typeof RunSchema;
   },
   /**
-   * Has the server POST to a URL when a run has stopped: it waits for people, or
-   * has ended. The URL is called at least once, with the body of a webhook of
+   * Has the server POST to a URL when a run that has begun stops: it waits for people,
+   * or has ended. RunSpec.webhook and ResumeSpec.webhook do so for a run from its
+   * begin. The URL is called at least once, with the body of a webhook of
    * LangGraph Server and its webhook_id in the header Webhook-Id, until it answers
    * 2xx or 410, for some three hours. Errors: RUN_NOT_FOUND, FEATURE_DISABLED
    * where the server does not serve that API, TOO_MANY_REQUESTS.
