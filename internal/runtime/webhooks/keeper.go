@@ -251,8 +251,8 @@ func (k *Keeper) deleteWebhook(ctx context.Context, head checkpoint.Head) error 
 // off, so that no other server calls it meanwhile, and one does if this one dies.
 func (k *Keeper) claimSend(ctx context.Context, head checkpoint.Head, w *hook, run checkpoint.Run) error {
 	owner, _ := tenant.Split(w.Thread)
-	host := hostOf(w.URL)
-	if !k.slots.takeSlot(owner, host) {
+	to := targetOf(w.URL)
+	if !k.slots.takeSlot(owner, to) {
 		return k.putOff(ctx, head, w, nextSlotLook(&head, &run))
 	}
 	attempt := countAttempts(&head) + 1
@@ -263,14 +263,14 @@ func (k *Keeper) claimSend(ctx context.Context, head checkpoint.Head, w *hook, r
 		return nil
 	})
 	if err != nil {
-		k.slots.freeSlot(owner, host)
+		k.slots.freeSlot(owner, to)
 		return err
 	}
 	stop := &runtime.RunStop{
 		RunWebhook: runtime.RunWebhook{Thread: w.Thread, Run: w.Run, ID: w.ID, After: w.After, URL: w.URL}, Stopped: run, Attempt: attempt,
 	}
 	k.opts.RunUntilDrain(func(ctx context.Context) {
-		defer k.slots.freeSlot(owner, host)
+		defer k.slots.freeSlot(owner, to)
 		k.sendClaimed(ctx, claimed, stop)
 	})
 	return nil
