@@ -159,6 +159,7 @@ func (s *assistantService) UpdateAssistant(ctx context.Context, req *graphdv1.Up
 // change: one that it may not see does not exist for it.
 func (s *assistantService) admitChange(ctx context.Context, method, id string) func(graph string) error {
 	return func(graph string) error {
+		interceptor.RecordGraph(ctx, tenant.ClientName(graph))
 		if !s.shows(ctx, graph) {
 			return runtime.NewAssistantNotFoundError(id)
 		}

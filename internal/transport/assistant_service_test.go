@@ -55,15 +55,18 @@ func (f *fakeAssistants) CreateAssistant(_ context.Context, req runtime.CreateAs
 
 func (f *fakeAssistants) UpdateAssistant(_ context.Context, req runtime.UpdateAssistantRequest) (runtime.Assistant, error) {
 	f.updated = req
+	if err := req.Admits("acme@g"); err != nil {
+		return runtime.Assistant{}, err
+	}
 	return runtime.Assistant{ID: req.ID, Version: 2}, nil
 }
 
-func (f *fakeAssistants) ActivateVersion(_ context.Context, _, id string, version int, _ func(string) error) (runtime.Assistant, error) {
-	return runtime.Assistant{ID: id, Version: version}, nil
+func (f *fakeAssistants) ActivateVersion(_ context.Context, _, id string, version int, admits func(string) error) (runtime.Assistant, error) {
+	return runtime.Assistant{ID: id, Version: version}, admits("acme@g")
 }
 
-func (f *fakeAssistants) DeleteAssistant(context.Context, string, string, uint64, func(string) error) error {
-	return nil
+func (f *fakeAssistants) DeleteAssistant(_ context.Context, _, _ string, _ uint64, admits func(string) error) error {
+	return admits("acme@g")
 }
 
 func startAssistants(t *testing.T, kept *fakeAssistants) graphdv1.AssistantServiceClient {
@@ -163,4 +166,21 @@ func TestPagesOfAssistants(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int32{5, 4, 3, 2, 1}, versions)
+}
+
+func TestChangesOfAssistantsAreAuditedWithTheirGraph(t *testing.T) {
+	a := &fakeAuditor{}
+	c := graphdv1.NewAssistantServiceClient(startServer(t, newFakeEngine(), func(o *transport.Options) {
+		o.Assistants, o.Auditor, o.Authenticator = &fakeAssistants{}, a, oneCaller{}
+	}).conn)
+	ctx := withToken(t.Context())
+	_, err := c.DeleteAssistant(ctx, &graphdv1.DeleteAssistantRequest{AssistantId: "a"})
+	require.NoError(t, err)
+	require.Equal(t, "g", a.takeOne(t).Graph)
+	_, err = c.ActivateAssistantVersion(ctx, &graphdv1.ActivateAssistantVersionRequest{AssistantId: "a", Version: 1})
+	require.NoError(t, err)
+	require.Equal(t, "g", a.takeOne(t).Graph)
+	_, err = c.UpdateAssistant(ctx, &graphdv1.UpdateAssistantRequest{Assistant: &graphdv1.Assistant{AssistantId: "a", Name: "x"}})
+	require.NoError(t, err)
+	require.Equal(t, "g", a.takeOne(t).Graph)
 }

@@ -57,7 +57,7 @@ func runMethods() []Row {
 			"run.expected_checkpoint_id", "run.metadata", "run.thread_metadata", "run.interrupt_before", "run.interrupt_after", "run.step_limit",
 			"run.goto_targets.node", "run.goto_targets.send.node",
 		},
-		Digests: []string{"run.input", "run.update", "run.context", "run.goto_targets.send.input"},
+		Digests: []string{"run.input", "run.update", "run.context", "run.goto_targets.send.input", "run.webhook"}, // its path may have a secret
 	}
 	resume := Row{
 		Kind: Changes, Thread: "resume.thread_id", Answers: []string{"resume.single", "resume.responses"},
@@ -65,7 +65,7 @@ func runMethods() []Row {
 			"request_id", "resume.coverage", "resume.expected_checkpoint_id", "resume.metadata", "resume.goto_targets.node",
 			"resume.goto_targets.send.node", "resume.settings.interrupt_before", "resume.settings.interrupt_after", "resume.settings.step_limit",
 		},
-		Digests: []string{"resume.update", "resume.goto_targets.send.input", "resume.settings.context"},
+		Digests: []string{"resume.update", "resume.goto_targets.send.input", "resume.settings.context", "resume.webhook"},
 	}
 	stream, startRun, resumeStream, resumeRun := start, start, resume, resume
 	stream.Method, startRun.Method = graphService+"Stream", graphService+"StartRun"

@@ -190,6 +190,7 @@ func (c *callContext) describeCall(r *audit.Record) {
 	if c.run != "" {
 		r.Run = c.run
 	}
+	r.Graph = cmp.Or(r.Graph, c.graph)
 	for name, texts := range c.notes {
 		if r.What == nil {
 			r.What = make(map[string][]string)

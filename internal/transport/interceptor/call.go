@@ -48,6 +48,7 @@ type callContext struct {
 	mu     sync.Mutex
 	thread string
 	run    string
+	graph  string              // for the record of the call, where its request has none
 	notes  map[string][]string // for the record of the call
 	// questions are those that the call answers, with the pointers to their secret parts.
 	questions map[string][]string
@@ -167,6 +168,15 @@ func NoteForAudit(ctx context.Context, name string, texts ...string) {
 		c.notes = make(map[string][]string)
 	}
 	c.notes[name] = append(c.notes[name], texts...)
+}
+
+// RecordGraph records the graph of a call whose request does not name it.
+func RecordGraph(ctx context.Context, graph string) {
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.graph = graph
+	}
 }
 
 // RecordSubject records the thread and the run of a call.
