@@ -101,6 +101,12 @@ func limitCases() map[string]limitCase {
 			_, err = s.client.CreateAssistant(s.t.Context(), wanted)
 			return s.reasonOf(err)
 		}},
+		"max-assistant-bytes": {value: "100", exceedLimit: func(s *limitedServer) (string, map[string]string) {
+			s.mustPutGraph(newGraphJSON("g", doublingUpdate))
+			wanted := &graphdv1.CreateAssistantRequest{Assistant: &graphdv1.Assistant{Graph: "g", Name: "n", Config: jsonPayload(`{"x":"` + long + `"}`)}}
+			_, err := s.client.CreateAssistant(s.t.Context(), wanted)
+			return s.reasonOf(err)
+		}},
 		"max-graph-versions": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
 			s.mustPutGraph(newGraphJSON("a", doublingUpdate))
 			return s.reasonOf(s.putGraph(strings.Replace(newGraphJSON("a", summingUpdate), "v1", "v2", 1)))

@@ -25,6 +25,8 @@ func listFieldNames() []fieldName {
 		{"run.replay_from", "checkpoint"},
 		{"run.input_at", "checkpoint"},
 		{"run.", ""},
+		{"assistant.graph", "graph_id"},
+		{"assistant.", ""},
 		{"responses", "command.resume"},
 		{"single", "command.resume"},
 		{"update", "command.update"},

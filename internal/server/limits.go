@@ -61,6 +61,7 @@ type LimitOptions struct {
 	ParallelTasks    int
 	QueuedRuns       int
 	Assistants       int
+	AssistantBytes   int
 	RunWebhooks      int
 	StoreTimeout     time.Duration
 }
@@ -123,6 +124,8 @@ func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.QueuedRuns, "queued-runs", 64, "how many runs may wait behind one another in a thread; further ones get THREAD_QUEUE_FULL")
 	f.IntVar(&o.RunWebhooks, "run-webhooks", 10_000, "how many webhooks of runs of a tenant may wait to be called; further ones get TOO_MANY_REQUESTS")
 	f.IntVar(&o.Assistants, "assistants", 10_000, "how many assistants a tenant may keep; further ones get TOO_MANY_ASSISTANTS")
+	f.IntVar(&o.AssistantBytes, "max-assistant-bytes", 256<<10,
+		"how many bytes context, config, metadata, name and description of a version of an assistant may have together; larger ones get PAYLOAD_TOO_LARGE")
 	f.DurationVar(&o.StoreTimeout, "store-timeout", 5*time.Second,
 		"how long a call waits for the store; then it gets STORE_UNAVAILABLE; with sqlite changes go by --change-wait, plus 30 s")
 	f.DurationVar(&o.EndpointIdle, "endpoint-idle", time.Minute, "how long a connection to an endpoint stays open without calls")
@@ -156,6 +159,7 @@ func (o *LimitOptions) validateOptions() error {
 		{"parallel-tasks", o.ParallelTasks, 1 << 20},
 		{"queued-runs", o.QueuedRuns, 1 << 20},
 		{"assistants", o.Assistants, 1 << 20},
+		{"max-assistant-bytes", o.AssistantBytes, 1 << 30},
 		{"run-webhooks", o.RunWebhooks, 1 << 20},
 		{"max-endpoints", o.MaxEndpoints, 1 << 20},
 		{"max-workers", o.MaxWorkers, 1 << 20},
@@ -217,7 +221,8 @@ func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.MaxLiveBytes = o.liveByteLimit(debug.SetMemoryLimit(-1))
 	r.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
 	r.RecentEventBytes, r.RecentViewBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxRecentThreads, o.MaxCopyBytes
-	r.StatisticsLimit, r.AssistantLimit, r.RunWebhookLimit = o.StatisticsGroups, o.Assistants, o.RunWebhooks
+	r.StatisticsLimit, r.RunWebhookLimit = o.StatisticsGroups, o.RunWebhooks
+	r.AssistantLimit, r.AssistantBytes = o.Assistants, o.AssistantBytes
 	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 

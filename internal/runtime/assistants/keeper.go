@@ -40,6 +40,7 @@ type Options struct {
 	Graphs    Graphs
 	Requests  Requests
 	Limit     int // assistants of a tenant
+	MaxBytes  int // of one version
 }
 
 // Keeper keeps assistants.
@@ -54,7 +55,7 @@ func hiddenTenant(owner string) string { return "~assistants:" + owner }
 func threadName(owner, id string) string { return hiddenTenant(owner) + string(tenant.Separator) + id }
 
 // CreateAssistant makes an assistant. The errors are *Error: ASSISTANT_EXISTS, GRAPH_NOT_FOUND,
-// TOO_MANY_ASSISTANTS, REQUEST_ID_CONFLICT, and those of the store.
+// PAYLOAD_TOO_LARGE, TOO_MANY_ASSISTANTS, REQUEST_ID_CONFLICT, and those of the store.
 func (k *Keeper) CreateAssistant(ctx context.Context, req runtime.CreateAssistantRequest) (runtime.Assistant, error) {
 	if req.Assistant.ID == "" {
 		req.Assistant.ID = newID(req.Assistant.Tenant, req.RequestID)
@@ -75,6 +76,9 @@ func (k *Keeper) CreateAssistant(ctx context.Context, req runtime.CreateAssistan
 func (k *Keeper) tryCreate(ctx context.Context, req *runtime.CreateAssistantRequest) (runtime.Assistant, error) {
 	a := req.Assistant
 	if _, err := k.opts.Graphs.FindGraph(a.Graph, ""); err != nil {
+		return a, err
+	}
+	if err := k.checkSize(&a); err != nil {
 		return a, err
 	}
 	if err := k.checkCount(ctx, a.Tenant); err != nil {
@@ -141,6 +145,35 @@ func (k *Keeper) checkCount(ctx context.Context, owner string) error {
 			WithLimit("assistants", int64(k.opts.Limit), int64(k.opts.Limit)+1)
 	}
 	return nil
+}
+
+// checkSize refuses a version that is too large. The error names the largest of its fields.
+func (k *Keeper) checkSize(a *runtime.Assistant) error {
+	labels := 0
+	for key, value := range a.Metadata {
+		labels += len(key) + len(value)
+	}
+	parts := []struct {
+		field string
+		size  int
+	}{
+		{"context", len(a.Context)}, {"config", len(a.Config)}, {"metadata", labels}, {"description", len(a.Description)}, {"name", len(a.Name)},
+	}
+	all, largest := 0, parts[0]
+	for _, part := range parts {
+		if all += part.size; part.size > largest.size {
+			largest = part
+		}
+	}
+	if all <= k.opts.MaxBytes {
+		return nil
+	}
+	field := "assistant." + largest.field
+	return runtime.Errorf(runtime.ReasonPayloadTooLarge,
+		"%s has %d of the %d bytes of the assistant; context, config, metadata, name and description may have %d together (--max-assistant-bytes)",
+		field, largest.size, all, k.opts.MaxBytes).
+		With("field", field).With("sizeBytes", strconv.Itoa(all)).With("limitBytes", strconv.Itoa(k.opts.MaxBytes)).
+		WithLimit("max-assistant-bytes", int64(k.opts.MaxBytes), int64(all))
 }
 
 // GetAssistant returns a version of an assistant, 0 = the active one. The errors are *Error:
@@ -253,7 +286,8 @@ func (k *Keeper) ListVersions(ctx context.Context, q runtime.AssistantVersionQue
 }
 
 // UpdateAssistant adds a version to an assistant and makes it the active one. The errors are *Error:
-// ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, ETAG_MISMATCH, and those of the store and of Admits.
+// ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND, PAYLOAD_TOO_LARGE, ETAG_MISMATCH, and those of the store and
+// of Admits.
 func (k *Keeper) UpdateAssistant(ctx context.Context, req runtime.UpdateAssistantRequest) (runtime.Assistant, error) {
 	updated, err := k.changeAssistant(ctx, req.Tenant, req.ID, func(t *commit.Tx, active *runtime.Assistant) error {
 		if err := admitGraph(req.Admits, active.Graph); err != nil {
@@ -268,6 +302,9 @@ func (k *Keeper) UpdateAssistant(ctx context.Context, req runtime.UpdateAssistan
 			}
 		}
 		if err := applyUpdate(active, &req); err != nil {
+			return err
+		}
+		if err := k.checkSize(active); err != nil {
 			return err
 		}
 		return putVersion(t, active)

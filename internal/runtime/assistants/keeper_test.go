@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +35,8 @@ func (knownGraphs) FindGraph(name, _ string) (*graph.Graph, error) {
 	return &graph.Graph{Name: name}, nil
 }
 
+const maxBytes = 4096
+
 func newKeeper(store checkpoint.Store, limit int) *assistants.Keeper {
 	client := commit.NewStoreClient(store, 3, 5*time.Second, time.Now)
 	committer := commit.NewCommitter(commit.Options{
@@ -42,7 +45,7 @@ func newKeeper(store checkpoint.Store, limit int) *assistants.Keeper {
 		Committed: func(*commit.Tx, checkpoint.Head) {}, Published: func(string, []checkpoint.Event) {},
 	})
 	reader := query.New(query.Options{Store: client, Budget: runtime.NewReadBudget(1 << 20)})
-	return assistants.New(assistants.Options{Store: client, Committer: committer, Graphs: knownGraphs{}, Requests: reader, Limit: limit})
+	return assistants.New(assistants.Options{Store: client, Committer: committer, Graphs: knownGraphs{}, Requests: reader, Limit: limit, MaxBytes: maxBytes})
 }
 
 // onEachStore runs a test on each store.
@@ -305,4 +308,40 @@ func TestChangesAtOnce(t *testing.T) {
 		require.Equal(t, writers+1, last.Version)
 		require.Len(t, last.Metadata, writers+1, "no change is lost")
 	})
+}
+
+func TestAVersionThatIsTooLargeIsRefused(t *testing.T) {
+	onEachStore(t, func(t *testing.T, k *assistants.Keeper) {
+		long := strings.Repeat("x", maxBytes)
+		object := payload.JSON(`{"k":"` + long + `"}`)
+		for field, a := range map[string]runtime.Assistant{
+			"assistant.context":     {Context: object, Name: "n"},
+			"assistant.config":      {Config: object},
+			"assistant.metadata":    {Metadata: map[string]string{"k": long, "l": "1"}},
+			"assistant.description": {Description: long, Name: "n"},
+			"assistant.name":        {Name: long, Context: "{}"},
+		} {
+			a.Tenant, a.Graph = "default", "agent"
+			_, err := k.CreateAssistant(t.Context(), runtime.CreateAssistantRequest{Assistant: a})
+			requireTooLarge(t, field, err)
+		}
+		half := payload.JSON(`{"k":"` + long[:maxBytes/2-16] + `"}`)
+		made, err := k.CreateAssistant(t.Context(), runtime.CreateAssistantRequest{Assistant: runtime.Assistant{Tenant: "default", Graph: "agent", Context: half, Config: half}})
+		require.NoError(t, err)
+		name := long[:17]
+		_, err = k.UpdateAssistant(t.Context(), runtime.UpdateAssistantRequest{Tenant: "default", ID: made.ID, Name: &name})
+		requireTooLarge(t, "assistant.context", err)
+		name = name[:16]
+		_, err = k.UpdateAssistant(t.Context(), runtime.UpdateAssistantRequest{Tenant: "default", ID: made.ID, Name: &name})
+		require.NoError(t, err)
+	})
+}
+
+func requireTooLarge(t *testing.T, field string, err error) {
+	t.Helper()
+	var refusal *runtime.Error
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, runtime.ReasonPayloadTooLarge, refusal.Reason)
+	require.Equal(t, field, refusal.Meta["field"])
+	require.Equal(t, "4096", refusal.Meta["limitBytes"])
 }

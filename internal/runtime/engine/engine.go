@@ -49,6 +49,7 @@ type Options struct {
 	MaxLiveBytes     int64         // bytes that they hold in states and writes; 256 MiB
 	QueueLimit       int           // runs that wait in a thread; 64
 	AssistantLimit   int           // assistants of a tenant; 10 000
+	AssistantBytes   int           // bytes of a version of an assistant; 256 KiB
 	RunWebhookLimit  int           // webhooks of runs of a tenant that were not called; 10 000
 	RecentViewBytes  int           // bytes of threads at rest that are kept for calls that go on with them; 32 MiB, negative = 0
 	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
@@ -117,6 +118,7 @@ func (o Options) withDefaults() Options {
 	o.MaxLiveBytes = cmp.Or(o.MaxLiveBytes, 256<<20)
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.AssistantLimit, 10_000)
+	orInt(&o.AssistantBytes, 256<<10)
 	orInt(&o.RunWebhookLimit, 10_000)
 	orInt(&o.RecentEventBytes, 64<<20)
 	orInt(&o.MaxCopyBytes, 64<<20)
@@ -217,7 +219,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	versions := placement.NewVersionChooser(graphs, e.peers, e.log)
 	e.questions = questions.NewEditor(questions.Options{Reader: e.reader, Change: e.changer.ChangeThread, WakeScheduler: e.wakeScheduler})
 	e.assistants = assistants.New(assistants.Options{
-		Store: client, Committer: e.committer, Graphs: e.reader, Requests: e.reader, Limit: opts.AssistantLimit,
+		Store: client, Committer: e.committer, Graphs: e.reader, Requests: e.reader, Limit: opts.AssistantLimit, MaxBytes: opts.AssistantBytes,
 	})
 	e.webhooks = webhooks.New(webhooks.Options{
 		Store: client, Committer: e.committer, Limit: opts.RunWebhookLimit, WakeScheduler: e.wakeScheduler, Logger: e.log,
