@@ -163,7 +163,7 @@ func findMethod(t *testing.T, method string) protoreflect.MethodDescriptor {
 // requestTexts has a request for each method, with GRAPH for a graph and its thread. A
 // call that is permitted changes nothing: it asks for what there is not.
 func requestTexts() map[string]string {
-	const graph, thread, interrupts, registry, assistants, worker = "GraphService/", "ThreadService/", "InterruptService/", "RegistryService/", "AssistantService/", "WorkerService/"
+	const graph, thread, interrupts, registry, assistants, items, worker = "GraphService/", "ThreadService/", "InterruptService/", "RegistryService/", "AssistantService/", "ItemService/", "WorkerService/"
 	return map[string]string{
 		graph + "Stream":        `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
 		graph + "StartRun":      `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
@@ -223,6 +223,12 @@ func requestTexts() map[string]string {
 		assistants + "ListAssistantVersions":    `assistant_id: "none"`,
 		assistants + "ActivateAssistantVersion": `assistant_id: "none" version: 1`,
 		assistants + "DeleteAssistant":          `assistant_id: "none"`,
+
+		items + "PutItem":            `namespace: "a" key: "k"`,
+		items + "GetItem":            `namespace: "a" key: "none"`,
+		items + "DeleteItem":         `namespace: "a" key: "none"`,
+		items + "SearchItems":        ``,
+		items + "ListItemNamespaces": ``,
 
 		worker + "Connect":      ``,
 		worker + "CompleteTask": `lease_token: "none" result {}`,

@@ -107,6 +107,20 @@ func limitCases() map[string]limitCase {
 			_, err := s.client.CreateAssistant(s.t.Context(), wanted)
 			return s.reasonOf(err)
 		}},
+		"items": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
+			_, err := s.client.PutItem(s.t.Context(), newItemPut("a"))
+			require.NoError(s.t, err)
+			_, err = s.client.PutItem(s.t.Context(), newItemPut("b"))
+			return s.reasonOf(err)
+		}},
+		"items-searched": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
+			for _, key := range []string{"a", "b"} {
+				_, err := s.client.PutItem(s.t.Context(), newItemPut(key))
+				require.NoError(s.t, err)
+			}
+			_, err := s.client.SearchItems(s.t.Context(), &graphdv1.SearchItemsRequest{})
+			return s.reasonOf(err)
+		}},
 		"max-graph-versions": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
 			s.mustPutGraph(newGraphJSON("a", doublingUpdate))
 			return s.reasonOf(s.putGraph(strings.Replace(newGraphJSON("a", summingUpdate), "v1", "v2", 1)))
@@ -312,6 +326,7 @@ type limitedServer struct {
 		graphdv1.InterruptServiceClient
 		graphdv1.WorkerServiceClient
 		graphdv1.AssistantServiceClient
+		graphdv1.ItemServiceClient
 	}
 }
 
@@ -341,6 +356,7 @@ func serveLimited(t *testing.T, args []string) *limitedServer {
 	s.client.InterruptServiceClient = graphdv1.NewInterruptServiceClient(conn)
 	s.client.WorkerServiceClient = graphdv1.NewWorkerServiceClient(conn)
 	s.client.AssistantServiceClient = graphdv1.NewAssistantServiceClient(conn)
+	s.client.ItemServiceClient = graphdv1.NewItemServiceClient(conn)
 	return s
 }
 
@@ -428,4 +444,11 @@ func (s *limitedServer) reasonOf(err error) (reason string, meta map[string]stri
 	}
 	require.Fail(s.t, "no ErrorInfo", "%v", err)
 	return "", nil
+}
+
+// newItemPut returns a request to put an item.
+func newItemPut(key string) *graphdv1.PutItemRequest {
+	return &graphdv1.PutItemRequest{
+		Namespace: []string{"notes"}, Key: key, Value: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: `{"of":"them"}`}},
+	}
 }

@@ -108,6 +108,7 @@ func (c *tenantClient) changeEverything() {
 	c.answerQuestions(nextQuestion)
 	c.changeThreads()
 	c.keepAssistants()
+	c.keepItems()
 	c.addWebhook()
 }
 
@@ -228,6 +229,28 @@ func (c *tenantClient) keepAssistants() {
 	require.NoError(t, err)
 	require.Equal(t, c.value("x").GetJson(), read.GetContext().GetJson())
 	_, err = c.DeleteAssistant(ctx, &graphdv1.DeleteAssistantRequest{AssistantId: "helper"})
+	require.NoError(t, err)
+}
+
+// keepItems puts, reads, finds and deletes items. Both tenants have one with the key.
+func (c *tenantClient) keepItems() {
+	t, ctx := c.t, c.ctx
+	namespace := []string{"notes", "ann"}
+	_, err := c.PutItem(ctx, &graphdv1.PutItemRequest{Namespace: namespace, Key: "k", Value: c.value("x")})
+	require.NoError(t, err)
+	read, err := c.GetItem(ctx, &graphdv1.GetItemRequest{Namespace: namespace, Key: "k"})
+	require.NoError(t, err)
+	require.Equal(t, c.value("x").GetJson(), read.GetValue().GetJson())
+	for _, prefix := range [][]string{nil, {"notes"}, namespace} {
+		found, err := c.SearchItems(ctx, &graphdv1.SearchItemsRequest{NamespacePrefix: prefix})
+		require.NoError(t, err)
+		require.Len(t, found.GetItems(), 1)
+		require.Equal(t, c.value("x").GetJson(), found.GetItems()[0].GetValue().GetJson())
+	}
+	list, err := c.ListItemNamespaces(ctx, &graphdv1.ListItemNamespacesRequest{})
+	require.NoError(t, err)
+	require.Len(t, list.GetNamespaces(), 1)
+	_, err = c.DeleteItem(ctx, &graphdv1.DeleteItemRequest{Namespace: namespace, Key: "k"})
 	require.NoError(t, err)
 }
 

@@ -27,6 +27,7 @@ type tenantClient struct {
 	graphdv1.InterruptServiceClient
 	graphdv1.RegistryServiceClient
 	graphdv1.AssistantServiceClient
+	graphdv1.ItemServiceClient
 	graphdv1.WorkerServiceClient
 
 	t     *testing.T
@@ -71,7 +72,8 @@ func startTenants(t *testing.T, store string, names ...string) map[string]*tenan
 		t.Cleanup(func() { require.NoError(t, conn.Close()) })
 		clients[name] = &tenantClient{
 			graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn), graphdv1.NewInterruptServiceClient(conn),
-			graphdv1.NewRegistryServiceClient(conn), graphdv1.NewAssistantServiceClient(conn), graphdv1.NewWorkerServiceClient(conn), t, t.Context(), conn, name, heard,
+			graphdv1.NewRegistryServiceClient(conn), graphdv1.NewAssistantServiceClient(conn), graphdv1.NewItemServiceClient(conn),
+			graphdv1.NewWorkerServiceClient(conn), t, t.Context(), conn, name, heard,
 		}
 	}
 	return clients

@@ -125,6 +125,11 @@ func (c *tenantClient) listGraphRefusals() refusals {
 				return errOf(c.GetAssistant(ctx, &graphdv1.GetAssistantRequest{AssistantId: "taken", Version: 9}))
 			},
 		},
+		"ITEM_NOT_FOUND": {
+			func() error {
+				return errOf(c.GetItem(ctx, &graphdv1.GetItemRequest{Namespace: []string{"notes"}, Key: "none"}))
+			},
+		},
 		"GRAPH_IN_USE": {
 			func() error { _, err := c.DeleteGraph(ctx, &graphdv1.DeleteGraphRequest{Graph: "flow"}); return err },
 			func() error { _, err := c.DeleteGraph(ctx, &graphdv1.DeleteGraphRequest{Graph: "asking"}); return err },

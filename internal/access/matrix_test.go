@@ -141,9 +141,9 @@ func mayCall(role access.Role, method string) bool {
 	if strings.HasPrefix(service, "grpc.") || name == "GetServerInfo" {
 		return true
 	}
-	reads := startsWith("Get", "List", "Count", "Watch", "Wait") && service != "WorkerService"
+	reads := startsWith("Get", "List", "Count", "Watch", "Wait", "SearchItems") && service != "WorkerService"
 	runs := service == "GraphService" && isOneOf("Stream", "StartRun", "CancelRun", "AddRunWebhook") ||
-		service == "ThreadService" && isOneOf("CreateThread", "UpdateThread")
+		service == "ThreadService" && isOneOf("CreateThread", "UpdateThread") || service == "ItemService"
 	switch {
 	case service == "NodeService":
 		return false
@@ -164,7 +164,7 @@ func mayCall(role access.Role, method string) bool {
 	case role == access.Author:
 		return service == "RegistryService" || service == "AssistantService"
 	case role == access.Worker:
-		return service == "WorkerService"
+		return service == "WorkerService" || service == "ItemService"
 	}
 	return false
 }

@@ -7,6 +7,7 @@ const (
 	interruptService = "/graphd.v1.InterruptService/"
 	registryService  = "/graphd.v1.RegistryService/"
 	assistantService = "/graphd.v1.AssistantService/"
+	itemService      = "/graphd.v1.ItemService/"
 	workerService    = "/graphd.v1.WorkerService/"
 	nodeService      = "/graphd.v1.NodeService/"
 	healthService    = "/grpc.health.v1.Health/"
@@ -61,6 +62,8 @@ func Methods() []MethodRow {
 		authors     = []Role{Author, Admin}
 		configurers = []Role{Author, Operator, Admin}
 		workers     = []Role{Worker, Admin}
+		readItems   = []Role{Viewer, Starter, Worker, Operator, Admin}
+		putItems    = []Role{Starter, Worker, Operator, Admin}
 	)
 	return []MethodRow{
 		{graphService + "Stream", ScopeGraph, starters},
@@ -121,6 +124,12 @@ func Methods() []MethodRow {
 		{assistantService + "ListAssistantVersions", ScopeTenant, readGraphs},
 		{assistantService + "ActivateAssistantVersion", ScopeTenant, configurers},
 		{assistantService + "DeleteAssistant", ScopeTenant, configurers},
+
+		{itemService + "PutItem", ScopeGraph, putItems},
+		{itemService + "GetItem", ScopeGraph, readItems},
+		{itemService + "DeleteItem", ScopeGraph, putItems},
+		{itemService + "SearchItems", ScopeGraph, readItems},
+		{itemService + "ListItemNamespaces", ScopeGraph, readItems},
 
 		{workerService + "Connect", ScopeTenant, workers},
 		{workerService + "CompleteTask", ScopeLease, workers},

@@ -37,13 +37,13 @@ type RoleRow struct {
 // Roles lists every role, in the order of the tables.
 func Roles() []RoleRow {
 	return []RoleRow{
-		{Viewer, "Reads threads, runs, questions, graphs, assistants and workers."},
+		{Viewer, "Reads threads, runs, questions, graphs, assistants, items and workers."},
 		{Answerer, "Reads questions and the runs that ask them, and answers."},
 		{Linker, "Makes links by which other people answer, like a service that sends mails. Reads a question by its link alone."},
-		{Starter, "Reads what a viewer reads, makes threads, starts and cancels runs."},
-		{Worker, "Serves nodes of graphs."},
+		{Starter, "Reads what a viewer reads, makes threads, starts and cancels runs, puts and deletes items."},
+		{Worker, "Serves nodes of graphs. Reads, puts and deletes items, as nodes do."},
 		{Author, "Reads, puts and deletes graphs and assistants."},
-		{Operator, "Reads what a viewer reads, starts and cancels runs, changes states, copies, prunes and deletes threads, reassigns questions, changes assistants."},
+		{Operator, "Reads what a viewer reads, starts and cancels runs, changes states, copies, prunes and deletes threads, reassigns questions, changes assistants, puts and deletes items."},
 		{Admin, "Has every method and every right, but approve-changes, which only a binding gives."},
 	}
 }

@@ -32,6 +32,7 @@ type call struct {
 	threads    graphdv1.ThreadServiceClient
 	registry   graphdv1.RegistryServiceClient
 	assistants graphdv1.AssistantServiceClient
+	items      graphdv1.ItemServiceClient
 }
 
 // serve reads the request, connects it with the services, and handles it.
@@ -53,6 +54,7 @@ func (c *call) serve(handle handler) error {
 	c.ctx, c.body = ctx, body
 	c.graphs, c.threads = graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn)
 	c.registry, c.assistants = graphdv1.NewRegistryServiceClient(conn), graphdv1.NewAssistantServiceClient(conn)
+	c.items = graphdv1.NewItemServiceClient(conn)
 	return handle(c)
 }
 

@@ -52,6 +52,17 @@ func (c *call) writeError(err error) {
 // toAPIError returns what clients get of an error: of this package, or a status of gRPC. Others say
 // nothing to clients.
 func toAPIError(err error) *apiError {
+	own, isOwn := errors.AsType[*apiError](err)
+	if isOwn {
+		return own
+	}
+	shown := newShownError(err)
+	shown.showFieldNames()
+	return shown
+}
+
+// newShownError is toAPIError with the names that fields have in graphd.
+func newShownError(err error) *apiError {
 	if own, ok := errors.AsType[*apiError](err); ok {
 		return own
 	}
@@ -72,7 +83,6 @@ func toAPIError(err error) *apiError {
 			shown.retryAfter = strconv.Itoa(max(1, int(d.GetRetryDelay().AsDuration().Seconds())))
 		}
 	}
-	shown.showFieldNames()
 	if special, ok := statusesOfReasons()[shown.Reason]; ok {
 		shown.status = special
 	}
@@ -91,6 +101,7 @@ func reasonOf(err error) string {
 func statusesOfReasons() map[string]int {
 	return map[string]int{
 		"PAYLOAD_TOO_LARGE":        http.StatusRequestEntityTooLarge,
+		"ITEM_SEARCH_TOO_BROAD":    http.StatusUnprocessableEntity, // another try would find the same
 		"INTERRUPT_NOT_FOUND":      http.StatusUnprocessableEntity,
 		"RESPONSE_AMBIGUOUS":       http.StatusUnprocessableEntity,
 		"RESPONSES_INCOMPLETE":     http.StatusUnprocessableEntity,

@@ -69,6 +69,12 @@ func listRoutes() []route {
 		{"POST /runs/batch", createRuns},
 		{"POST /runs/cancel", cancelRuns},
 
+		{"PUT /store/items", putItem},
+		{"GET /store/items", getItem},
+		{"DELETE /store/items", deleteItem},
+		{"POST /store/items/search", searchItems},
+		{"POST /store/namespaces", listNamespaces},
+
 		{"/", refusePath},
 	}...)
 }
@@ -77,7 +83,6 @@ func listRoutes() []route {
 func listAbsentRoutes() []route {
 	var list []route
 	for part, patterns := range map[string][]string{
-		"store":     {"/store/"},
 		"cron jobs": {"/runs/crons", "/runs/crons/", "POST /threads/{thread}/runs/crons"},
 		"A2A":       {"/a2a/"},
 		"MCP":       {"/mcp", "/mcp/"},
@@ -103,6 +108,6 @@ func showHealth(c *call) error { return c.writeJSON(http.StatusOK, map[string]bo
 func showInfo(c *call) error {
 	return c.writeJSON(http.StatusOK, map[string]any{
 		"version": c.server.opts.Version, "graphd": true,
-		"flags": map[string]bool{"assistants": true, "crons": false, "store": false, "langsmith": false, "langsmith_tracing_replicas": false, "strict_resume": true},
+		"flags": map[string]bool{"assistants": true, "crons": false, "store": true, "langsmith": false, "langsmith_tracing_replicas": false, "strict_resume": true},
 	})
 }

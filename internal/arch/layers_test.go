@@ -288,6 +288,10 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint"},
 	},
 	{
+		path: "internal/runtime/items", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint", "internal/payload"},
+	},
+	{
 		path: "internal/runtime/assistants", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
@@ -352,7 +356,7 @@ var layers = []layer{
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
 			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/holdings", "internal/runtime/ownership",
-			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions", "internal/runtime/assistants", "internal/runtime/webhooks",
+			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions", "internal/runtime/assistants", "internal/runtime/items", "internal/runtime/webhooks",
 			"internal/runtime/views", "internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},

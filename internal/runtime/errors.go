@@ -34,6 +34,7 @@ const (
 	ReasonCheckpointNotFound = "CHECKPOINT_NOT_FOUND"
 	ReasonInterruptNotFound  = "INTERRUPT_NOT_FOUND"
 	ReasonAssistantNotFound  = "ASSISTANT_NOT_FOUND"
+	ReasonItemNotFound       = "ITEM_NOT_FOUND"
 
 	ReasonThreadExists      = "THREAD_EXISTS"
 	ReasonRunExists         = "RUN_EXISTS"
@@ -79,6 +80,8 @@ const (
 	ReasonTooManySubscribers = "TOO_MANY_SUBSCRIBERS"
 	ReasonTooManyGraphs      = "TOO_MANY_GRAPHS"
 	ReasonTooManyAssistants  = "TOO_MANY_ASSISTANTS"
+	ReasonTooManyItems       = "TOO_MANY_ITEMS"
+	ReasonItemSearchTooBroad = "ITEM_SEARCH_TOO_BROAD"
 
 	ReasonStoreUnavailable  = "STORE_UNAVAILABLE"
 	ReasonOutcomeUnknown    = "OUTCOME_UNKNOWN"

@@ -62,6 +62,8 @@ type LimitOptions struct {
 	QueuedRuns       int
 	Assistants       int
 	AssistantBytes   int
+	Items            int
+	SearchedItems    int
 	RunWebhooks      int
 	StoreTimeout     time.Duration
 }
@@ -126,6 +128,8 @@ func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.Assistants, "assistants", 10_000, "how many assistants a tenant may keep; further ones get TOO_MANY_ASSISTANTS")
 	f.IntVar(&o.AssistantBytes, "max-assistant-bytes", 256<<10,
 		"how many bytes context, config, metadata, name and description of a version of an assistant may have together; larger ones get PAYLOAD_TOO_LARGE")
+	f.IntVar(&o.Items, "items", 100_000, "how many items of the store API a tenant may keep; further ones get TOO_MANY_ITEMS")
+	f.IntVar(&o.SearchedItems, "items-searched", 10_000, "how many items one search may look at; one that would look at more gets ITEM_SEARCH_TOO_BROAD")
 	f.DurationVar(&o.StoreTimeout, "store-timeout", 5*time.Second,
 		"how long a call waits for the store; then it gets STORE_UNAVAILABLE; with sqlite changes go by --change-wait, plus 30 s")
 	f.DurationVar(&o.EndpointIdle, "endpoint-idle", time.Minute, "how long a connection to an endpoint stays open without calls")
@@ -160,6 +164,8 @@ func (o *LimitOptions) validateOptions() error {
 		{"queued-runs", o.QueuedRuns, 1 << 20},
 		{"assistants", o.Assistants, 1 << 20},
 		{"max-assistant-bytes", o.AssistantBytes, 1 << 30},
+		{"items", o.Items, 1 << 30},
+		{"items-searched", o.SearchedItems, 1 << 24},
 		{"run-webhooks", o.RunWebhooks, 1 << 20},
 		{"max-endpoints", o.MaxEndpoints, 1 << 20},
 		{"max-workers", o.MaxWorkers, 1 << 20},
@@ -223,6 +229,7 @@ func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.RecentEventBytes, r.RecentViewBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxRecentThreads, o.MaxCopyBytes
 	r.StatisticsLimit, r.RunWebhookLimit = o.StatisticsGroups, o.RunWebhooks
 	r.AssistantLimit, r.AssistantBytes = o.Assistants, o.AssistantBytes
+	r.ItemLimit, r.SearchedItems = o.Items, o.SearchedItems
 	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 

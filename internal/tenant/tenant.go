@@ -88,6 +88,10 @@ func Split(qualified string) (name, id string) {
 	return Default, qualified
 }
 
+// IsHidden reports whether a text of Qualify belongs to a tenant that no tenant can be called: what
+// the server keeps for itself.
+func IsHidden(qualified string) bool { return strings.HasPrefix(qualified, "~") }
+
 // ClientName returns the id, or the name of a graph, in a text of Qualify: what the clients
 // of the tenant know it by. Whatever leaves the server has it, errors too.
 func ClientName(qualified string) string {

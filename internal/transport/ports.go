@@ -168,6 +168,25 @@ type RunWebhooks interface {
 	AddWebhook(ctx context.Context, w runtime.RunWebhook) error
 }
 
+// ItemReader reads items.
+type ItemReader interface {
+	// GetItem returns an item. With refresh it lives for its TTL from now on.
+	GetItem(ctx context.Context, owner string, namespace []string, key string, refresh bool) (runtime.Item, error)
+	// SearchItems finds items, the newest first.
+	SearchItems(ctx context.Context, q runtime.ItemQuery) ([]runtime.Item, error)
+	// ListNamespaces lists namespaces that have items, in the order of their labels.
+	ListNamespaces(ctx context.Context, q runtime.ItemNamespaceQuery) ([][]string, error)
+}
+
+// Items keeps items.
+type Items interface {
+	ItemReader
+	// PutItem puts an item, and returns it with its times.
+	PutItem(ctx context.Context, item runtime.Item) (runtime.Item, error)
+	// DeleteItem deletes an item, if there is one.
+	DeleteItem(ctx context.Context, owner string, namespace []string, key string) error
+}
+
 // Workers knows the connected workers.
 type Workers interface {
 	// Workers lists them by id.

@@ -49,6 +49,7 @@ type Options struct {
 	FollowInterrupts func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) InterruptFollower
 	Registry         Registry
 	Assistants       Assistants
+	Items            Items
 	RunWebhooks      RunWebhooks
 	Workers          Workers // nil = no workers can connect
 	// Hub hands tasks to workers; with it Workers need not be set. nil = no
@@ -202,8 +203,8 @@ type Server struct {
 // missing or can't be used.
 func NewServer(o Options) (*Server, error) {
 	o = o.withDefaults()
-	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil || o.Assistants == nil || o.RunWebhooks == nil {
-		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts, Registry, Assistants and RunWebhooks must be set")
+	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil || o.Assistants == nil || o.Items == nil || o.RunWebhooks == nil {
+		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts, Registry, Assistants, Items and RunWebhooks must be set")
 	}
 	if o.Access != nil && (o.Authenticator == nil || len(o.TokenKey) == 0) {
 		return nil, fmt.Errorf("transport: Access needs an Authenticator, and a TokenKey that is secret")
@@ -312,6 +313,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
 		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry, o.Auditor != nil}, workers: o.Workers, info: o.Info,
 	})
+	graphdv1.RegisterItemServiceServer(at, &itemService{service: common, items: o.Items})
 	graphdv1.RegisterAssistantServiceServer(at, &assistantService{service: common, assistants: o.Assistants})
 	if o.Hub != nil {
 		graphdv1.RegisterWorkerServiceServer(at, workers.New(workers.Options{

@@ -23,6 +23,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/edit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/holdings"
+	"github.com/graphd-dev/graphd/internal/runtime/items"
 	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -50,6 +51,8 @@ type Options struct {
 	QueueLimit       int           // runs that wait in a thread; 64
 	AssistantLimit   int           // assistants of a tenant; 10 000
 	AssistantBytes   int           // bytes of a version of an assistant; 256 KiB
+	ItemLimit        int           // items of a tenant; 100 000
+	SearchedItems    int           // items that one search looks at; 10 000
 	RunWebhookLimit  int           // webhooks of runs of a tenant that were not called; 10 000
 	RecentViewBytes  int           // bytes of threads at rest that are kept for calls that go on with them; 32 MiB, negative = 0
 	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
@@ -119,6 +122,8 @@ func (o Options) withDefaults() Options {
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.AssistantLimit, 10_000)
 	orInt(&o.AssistantBytes, 256<<10)
+	orInt(&o.ItemLimit, 100_000)
+	orInt(&o.SearchedItems, 10_000)
 	orInt(&o.RunWebhookLimit, 10_000)
 	orInt(&o.RecentEventBytes, 64<<20)
 	orInt(&o.MaxCopyBytes, 64<<20)
@@ -154,6 +159,7 @@ type Engine struct {
 	threads      *threads.Manager
 	questions    *questions.Editor
 	assistants   *assistants.Keeper
+	items        *items.Keeper
 	webhooks     *webhooks.Keeper
 	committer    *commit.Committer
 	loopEnv      *superstep.Env // parts of the server that all loops use
@@ -205,7 +211,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Store: client, Graphs: graphs, Limits: opts.Limits, Tenants: opts.Tenants, Budget: e.readBudget,
 		SmallStateBytes: int(e.capacity.ShareBytes()), Follow: e.feed.Follow,
 	})
-	e.holdings = newHoldings(e)
+	e.holdings = e.newHoldings(e.opts.Tenants)
 	e.views = views.NewCache(max(0, opts.RecentViewBytes))
 	e.statistics = statistics.New(statistics.Options{Limit: opts.StatisticsLimit, Now: e.now})
 	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings, statistics: e.statistics, views: e.views}
@@ -220,6 +226,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.questions = questions.NewEditor(questions.Options{Reader: e.reader, Change: e.changer.ChangeThread, WakeScheduler: e.wakeScheduler})
 	e.assistants = assistants.New(assistants.Options{
 		Store: client, Committer: e.committer, Graphs: e.reader, Requests: e.reader, Limit: opts.AssistantLimit, MaxBytes: opts.AssistantBytes,
+	})
+	e.items = items.New(items.Options{
+		Store: client, Committer: e.committer, Counts: e.newHoldings(items.TenantLimit(opts.ItemLimit)), Limit: opts.ItemLimit, Searched: opts.SearchedItems,
 	})
 	e.webhooks = webhooks.New(webhooks.Options{
 		Store: client, Committer: e.committer, Limit: opts.RunWebhookLimit, WakeScheduler: e.wakeScheduler, Logger: e.log,
@@ -266,11 +275,11 @@ func newCapacity(e *Engine) *capacity.Limiter {
 	})
 }
 
-// newHoldings makes the keeper of what tenants hold. It runs work when the engine has its
+// newHoldings makes a keeper of what tenants hold. It runs work when the engine has its
 // owner.
-func newHoldings(e *Engine) *holdings.Keeper {
+func (e *Engine) newHoldings(limits runtime.TenantLimits) *holdings.Keeper {
 	return holdings.New(holdings.Options{
-		Limits: e.opts.Tenants, Store: e.store, Uptime: e.uptime, RunBackground: func(f func(ctx context.Context)) {
+		Limits: limits, Store: e.store, Uptime: e.uptime, RunBackground: func(f func(ctx context.Context)) {
 			e.owner.RunUntilDrain(f, "counting the queued runs of a tenant panicked")
 		},
 	})
@@ -366,6 +375,9 @@ func (e *Engine) RecheckTenants() { e.capacity.RecheckTenants() }
 func (e *Engine) ListTenantHoldings() []runtime.TenantHolding {
 	return append(e.capacity.ListTenants(), e.holdings.ListTenants()...)
 }
+
+// Items returns what keeps items.
+func (e *Engine) Items() *items.Keeper { return e.items }
 
 // Assistants returns what keeps assistants.
 func (e *Engine) Assistants() *assistants.Keeper { return e.assistants }

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/statistics"
 	"github.com/graphd-dev/graphd/internal/runtime/views"
 	"github.com/graphd-dev/graphd/internal/runtime/webhooks"
+	"github.com/graphd-dev/graphd/internal/tenant"
 )
 
 // commitHooks report the outcome of a change to the parts of an engine.
@@ -40,7 +41,9 @@ func (h *commitHooks) noteUnknownOutcome(thread string) {
 
 // noteCommitted notes that a change was made.
 func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
-	h.views.NoteChange(t, &head)
+	if !tenant.IsHidden(t.Thread) {
+		h.views.NoteChange(t, &head) // no run goes on with a thread that no client can name
+	}
 	h.scheduler.NoteCommitted(t.Thread, t.Head.Faults)
 	if (t.Head.State != checkpoint.ThreadBusy || t.Delete) && h.unserved.CountTasks() > 0 {
 		h.unserved.RemoveRun(t.Thread)

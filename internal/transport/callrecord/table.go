@@ -40,6 +40,7 @@ const (
 	interruptService = "/graphd.v1.InterruptService/"
 	registryService  = "/graphd.v1.RegistryService/"
 	assistantService = "/graphd.v1.AssistantService/"
+	itemService      = "/graphd.v1.ItemService/"
 	workerService    = "/graphd.v1.WorkerService/"
 	nodeService      = "/graphd.v1.NodeService/"
 )
@@ -200,6 +201,17 @@ func otherMethods() []Row {
 		{Method: assistantService + "ListAssistantVersions", Kind: Shows, Shown: []string{"assistant_id"}},
 		{Method: assistantService + "ActivateAssistantVersion", Kind: Changes, Shown: []string{"assistant_id", "version"}},
 		{Method: assistantService + "DeleteAssistant", Kind: Changes, Shown: []string{"assistant_id", "etag"}},
+
+		{
+			Method: itemService + "PutItem", Kind: Changes, Shown: []string{"namespace", "key"}, Digests: []string{"value"},
+		},
+		{Method: itemService + "GetItem", Kind: Shows, Shown: []string{"namespace", "key", "refresh_ttl"}},
+		{Method: itemService + "DeleteItem", Kind: Changes, Shown: []string{"namespace", "key"}},
+		{
+			Method: itemService + "SearchItems", Kind: Shows, Shown: []string{"namespace_prefix", "limit", "offset", "refresh_ttl"}, Digests: []string{"filter"},
+			Skipped: []string{"query"},
+		},
+		{Method: itemService + "ListItemNamespaces", Kind: Shows, Shown: []string{"prefix", "suffix", "max_depth", "limit", "offset"}},
 
 		{
 			Method: workerService + "Connect", Kind: Changes, Worker: "hello.worker_id",

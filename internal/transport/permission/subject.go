@@ -80,6 +80,13 @@ func listSubjectFields() []subjectFields {
 		{method: graphdv1.RegistryService_DeleteGraphVersion_FullMethodName, graph: "graph"},
 
 		{method: graphdv1.AssistantService_CreateAssistant_FullMethodName, graph: "assistant.graph"},
+
+		// Items belong to no graph.
+		{method: graphdv1.ItemService_PutItem_FullMethodName},
+		{method: graphdv1.ItemService_GetItem_FullMethodName},
+		{method: graphdv1.ItemService_DeleteItem_FullMethodName},
+		{method: graphdv1.ItemService_SearchItems_FullMethodName},
+		{method: graphdv1.ItemService_ListItemNamespaces_FullMethodName},
 	}
 }
 

@@ -67,6 +67,7 @@ func Table() []Row {
 		{runtime.ReasonCheckpointNotFound, codes.NotFound, []string{"checkpointId"}},
 		{runtime.ReasonInterruptNotFound, codes.NotFound, []string{"interruptId", "openInterruptIds"}},
 		{runtime.ReasonAssistantNotFound, codes.NotFound, []string{"assistantId"}},
+		{runtime.ReasonItemNotFound, codes.NotFound, []string{"key"}},
 
 		{runtime.ReasonThreadExists, codes.AlreadyExists, nil},
 		{runtime.ReasonRunExists, codes.AlreadyExists, nil},
@@ -116,6 +117,8 @@ func Table() []Row {
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit", "option"}},
 		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
 		{runtime.ReasonTooManyAssistants, codes.ResourceExhausted, []string{"limit", "most", "need"}},
+		{runtime.ReasonTooManyItems, codes.ResourceExhausted, []string{"limit", "most", "need"}},
+		{runtime.ReasonItemSearchTooBroad, codes.ResourceExhausted, []string{"limit", "most"}},
 		{TooManyRequests, codes.ResourceExhausted, []string{"limit", "most"}},
 		{SlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},
 		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},

@@ -140,6 +140,7 @@ func TestNoMapHoldsEnums(t *testing.T) {
 		graphdv1.File_graphd_v1_interrupt_proto, graphdv1.File_graphd_v1_worker_proto,
 		graphdv1.File_graphd_v1_graph_service_proto, graphdv1.File_graphd_v1_thread_service_proto,
 		graphdv1.File_graphd_v1_interrupt_service_proto, graphdv1.File_graphd_v1_registry_service_proto, graphdv1.File_graphd_v1_assistant_service_proto,
+		graphdv1.File_graphd_v1_item_service_proto,
 	} {
 		for i := range file.Messages().Len() {
 			fields := file.Messages().Get(i).Fields()

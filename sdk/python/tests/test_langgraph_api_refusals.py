@@ -129,8 +129,8 @@ async def test_pages_of_other_sites_may_not_call(url: str, http: httpx.AsyncClie
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("PUT", "/store/items"),
-        ("POST", "/store/items/search"),
+        ("POST", "/store/items"),
+        ("GET", "/store/items/search"),
         ("POST", "/runs/crons"),
         ("POST", "/runs/crons/search"),
         ("POST", f"/threads/{NOWHERE}/runs/crons"),

@@ -59,6 +59,8 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "CHANGE_TOO_LARGE",
         "TOO_MANY_GRAPHS",
         "TOO_MANY_ASSISTANTS",
+        "TOO_MANY_ITEMS",
+        "ITEM_SEARCH_TOO_BROAD",
     ),
     ServerBusyError: (
         "TOO_MANY_RUNS",
@@ -99,6 +101,7 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "GRAPH_NOT_FOUND",
         "CHECKPOINT_NOT_FOUND",
         "ASSISTANT_NOT_FOUND",
+        "ITEM_NOT_FOUND",
     ),
     AlreadyExistsError: ("THREAD_EXISTS", "RUN_EXISTS", "GRAPH_EXISTS", "ASSISTANT_EXISTS"),
     ConflictError: ("ETAG_MISMATCH", "CHECKPOINT_CONFLICT", "QUESTION_CHANGED", "COUNT_CHANGED"),
