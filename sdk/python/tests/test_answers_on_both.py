@@ -103,7 +103,7 @@ Program = Callable[[str, Any], list[Any]]
 def test_the_same_is_seen_on_both(
     program: Program, length: int, server: DevServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphd.checkpoint.server_choice.shared_dev_server", lambda: server)
+    monkeypatch.setattr("graphd.server_choice.shared_dev_server", lambda: server)
     seen = {root: program(root, importlib.import_module(f"{root}.checkpoint.memory").InMemorySaver()) for root in ROOTS}
     assert len(seen["langgraph"]) == length
     assert seen["graphd"] == seen["langgraph"]

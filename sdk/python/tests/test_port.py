@@ -68,7 +68,7 @@ FUNCTIONAL = Path(__file__).with_name("port_functional_program.py").read_text()
 def functional_out(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What the program of the functional API tells on graphd; only its imports are changed."""
     monkeypatch.setattr("graphd.compiled.attached_graph.shared_dev_server", lambda: server)
-    monkeypatch.setattr("graphd.checkpoint.server_choice.shared_dev_server", lambda: server)
+    monkeypatch.setattr("graphd.server_choice.shared_dev_server", lambda: server)
     text, imports = IMPORT.subn(r"\1 graphd", FUNCTIONAL)
     assert imports == 8
     return run(text, "functional_ported")

@@ -12,7 +12,7 @@ import contextvars
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -35,11 +35,19 @@ class SharedThreads:
         call = functools.partial(contextvars.copy_context().run, function, *arguments, **named)
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
+    def run_all(self, calls: Sequence[Callable[[], T]]) -> list[T]:
+        """The results of calls that are made at the same time; raises the error of the first that failed."""
+        running = [self._pool.submit(call) for call in calls]
+        concurrent.futures.wait(running)
+        return [one.result() for one in running]
+
 
 _shared = SharedThreads(32, "graphd-call")
 memo_threads = SharedThreads(32, "graphd-memo")
 """Of nodes that store a memo, or ask whether they still own their task. A silent server keeps them for long, and calls
 of other servers must not wait for that."""
+store_threads = SharedThreads(16, "graphd-store")
+"""Of the operations of one batch of a store."""
 saver_threads = SharedThreads(32, "graphd-saver")
 """Of a checkpointer of LangGraph."""
 

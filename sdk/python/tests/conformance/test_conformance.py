@@ -23,7 +23,7 @@ CASES = [
 def test_case(case: dict[str, Any], server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the case says is what happens."""
     monkeypatch.setattr("graphd.compiled.attached_graph.shared_dev_server", lambda: server)
-    monkeypatch.setattr("graphd.checkpoint.server_choice.shared_dev_server", lambda: server)
+    monkeypatch.setattr("graphd.server_choice.shared_dev_server", lambda: server)
     world, saver = World(), InMemorySaver()
     compile_all(world, case, saver)
     try:

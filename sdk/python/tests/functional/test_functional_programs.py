@@ -21,7 +21,7 @@ NEEDS = {"tokens_of_models_in_tasks": ("langchain_core",)}
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str, server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphd.compiled.attached_graph.shared_dev_server", lambda: server)
-    monkeypatch.setattr("graphd.checkpoint.server_choice.shared_dev_server", lambda: server)
+    monkeypatch.setattr("graphd.server_choice.shared_dev_server", lambda: server)
     for needed in NEEDS.get(name, ()):
         pytest.importorskip(needed)
     kit = Kit("graphd", InMemorySaver)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.checkpoint.given_serde import check_serde
-from graphd.checkpoint.server_choice import ServerChoice
 from graphd.compatibility.imports import explain_absent_names
 from graphd.names import wire_thread
 from graphd.security import Security
+from graphd.server_choice import ServerChoice
 from graphd.threads import run_blocking
 from graphd.transport.server import call_unary, retry_write
 

@@ -38,7 +38,7 @@ def _compare(value: Any, name: str, operand: Any, key: str) -> bool:
     if name in _EXACT:
         return bool(_EXACT[name](value, operand))
     if name not in _NUMERIC:
-        raise ValueError(f"filter of {key!r}: unknown operator {name!r}; there are {', '.join([*_EXACT, *_NUMERIC])}")
+        raise _refuse_operator(name, key)
     try:
         return _NUMERIC[name](float(value), float(operand))
     except (TypeError, ValueError) as error:
@@ -46,4 +46,27 @@ def _compare(value: Any, name: str, operand: Any, key: str) -> bool:
         raise kind(f"filter of {key!r}: {name} compares numbers, not {value!r} and {operand!r}") from None
 
 
-__all__ = ["passes_filter"]
+def _refuse_operator(name: str, key: str) -> ValueError:
+    return ValueError(f"filter of {key!r}: unknown operator {name!r}; there are {', '.join([*_EXACT, *_NUMERIC])}")
+
+
+def check_operators(wanted: Mapping[str, Any] | None) -> None:
+    """Raises ValueError for an unknown operator in a filter, before anything is compared."""
+    for key, part in (wanted or {}).items():
+        _check_part(part, key)
+
+
+def _check_part(part: Any, key: str) -> None:
+    if isinstance(part, Mapping) and any(str(name).startswith("$") for name in part):
+        for name in part:
+            if name not in _EXACT and name not in _NUMERIC:
+                raise _refuse_operator(name, key)
+    elif isinstance(part, Mapping):
+        for name, inner in part.items():
+            _check_part(inner, f"{key}.{name}")
+    elif isinstance(part, (list, tuple)):
+        for inner in part:
+            _check_part(inner, key)
+
+
+__all__ = ["check_operators", "passes_filter"]

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from graphd.compatibility.imports import explain_absent_names
 from graphd.store.base import BaseStore, IndexConfig
+from graphd.store.checks import check_operations, kind_of
 from graphd.store.embeddings import Vector, ensure_embeddings
 from graphd.store.filters import passes_filter
 from graphd.store.namespaces import matches_condition
 from graphd.store.operations import GetOp, Item, ListNamespacesOp, Namespace, Op, PutOp, Result, SearchItem, SearchOp
 from graphd.store.paths import WHOLE
 from graphd.store.vector_index import Place, VectorIndex
-
-_KINDS = {"GetOp", "SearchOp", "ListNamespacesOp", "PutOp"}
 
 
 class InMemoryStore(BaseStore):
@@ -38,7 +37,7 @@ class InMemoryStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carries out operations; ValueError for one that is none, or for vectors of a wrong size."""
-        operations = _check_operations(ops)
+        operations = check_operations(ops)
         queries, texts = self._find_texts(operations)
         if self.embeddings is None:
             return self._carry_out(operations, {}, {})
@@ -50,7 +49,7 @@ class InMemoryStore(BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Like batch."""
-        operations = _check_operations(ops)
+        operations = check_operations(ops)
         queries, texts = self._find_texts(operations)
         if self.embeddings is None:
             return self._carry_out(operations, {}, {})
@@ -64,8 +63,8 @@ class InMemoryStore(BaseStore):
         """The texts of queries, and those of items, each once."""
         if self.embeddings is None:
             return [], []
-        queries = [op.query for op in ops if _kind_of(op) == "SearchOp" and op.query]
-        texts = [text for op in ops if _kind_of(op) == "PutOp" for text in self._index.find_texts(op)]
+        queries = [op.query for op in ops if kind_of(op) == "SearchOp" and op.query]
+        texts = [text for op in ops if kind_of(op) == "PutOp" for text in self._index.find_texts(op)]
         return list(dict.fromkeys(queries)), list(dict.fromkeys(texts))
 
     def _carry_out(
@@ -74,12 +73,12 @@ class InMemoryStore(BaseStore):
         with self._lock:
             results = [self._read(op, queries) for op in ops]
             for op in ops:
-                if _kind_of(op) == "PutOp":
+                if kind_of(op) == "PutOp":
                     self._write(op, texts)
             return results
 
     def _read(self, op: Any, queries: Mapping[str, Vector]) -> Result:
-        match _kind_of(op):
+        match kind_of(op):
             case "GetOp":
                 return self._get(op)
             case "SearchOp":
@@ -133,25 +132,6 @@ class InMemoryStore(BaseStore):
         items.pop(key, None)
         if not items:
             self._items.pop(namespace, None)
-
-
-def _kind_of(op: Any) -> str:
-    # By name: the operations may be LangGraph's.
-    return type(op).__name__
-
-
-def _check_operations(ops: Iterable[Any]) -> list[Any]:
-    checked = list(ops)
-    for op in checked:
-        kind = _kind_of(op)
-        if kind not in _KINDS:
-            raise ValueError(f"{op!r} is no operation of a store; there are {', '.join(sorted(_KINDS))}")
-        if kind == "PutOp" and op.value is not None and not isinstance(op.value, Mapping):
-            raise TypeError(f"the value of {op.key!r} is {op.value!r}; an object (a dict) is needed")
-        for name in ("limit", "offset"):
-            if getattr(op, name, 0) < 0:
-                raise ValueError(f"{name} is {getattr(op, name)}; it must not be negative")
-    return checked
 
 
 def _place_of(item: Item) -> Place:

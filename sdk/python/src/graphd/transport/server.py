@@ -14,6 +14,7 @@ import grpc
 
 from graphd._gen.v1.graph_service_pb2_grpc import GraphServiceStub
 from graphd._gen.v1.interrupt_service_pb2_grpc import InterruptServiceStub
+from graphd._gen.v1.item_service_pb2_grpc import ItemServiceStub
 from graphd._gen.v1.registry_service_pb2_grpc import RegistryServiceStub
 from graphd._gen.v1.thread_service_pb2_grpc import ThreadServiceStub
 from graphd.errors import GraphdError
@@ -52,6 +53,7 @@ class Stubs:
         self.threads = ThreadServiceStub(channel)
         self.interrupts = InterruptServiceStub(channel)
         self.registry = RegistryServiceStub(channel)
+        self.items = ItemServiceStub(channel)
 
 
 class Server:

@@ -21,9 +21,9 @@ from graphd.checkpoint.langgraph.history import StoredCheckpoint, find_checkpoin
 from graphd.checkpoint.langgraph.records import Record, SavedCheckpoint, TaskWrites
 from graphd.checkpoint.langgraph.thread_log import LogEntry, ThreadLog
 from graphd.checkpoint.langgraph.threads import Place
-from graphd.checkpoint.server_choice import ServerChoice
 from graphd.errors import GraphdError
 from graphd.security import Security
+from graphd.server_choice import ServerChoice
 
 
 class GraphdSaver(AsyncCalls):

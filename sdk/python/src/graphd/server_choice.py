@@ -1,4 +1,4 @@
-"""Which server a saver keeps its threads in."""
+"""Which server a saver keeps its threads in, and a store its items."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from graphd.dev import shared_dev_server
 from graphd.security import PLAIN, Security
-from graphd.transport.server import server_at
+from graphd.transport.server import Server, server_at
 
 
 class ServerChoice:
@@ -36,6 +36,11 @@ class ServerChoice:
         return (self._security or Security()).with_environment(os.environ)
 
     @property
+    def connection(self) -> Server:
+        """The connection to the server."""
+        return server_at(self.address, self.security)
+
+    @property
     def stubs(self) -> Any:
         """The services of the server."""
-        return server_at(self.address, self.security).stubs
+        return self.connection.stubs
