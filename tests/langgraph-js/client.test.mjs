@@ -105,3 +105,29 @@ for (const version of ["sdk-1", "sdk-2"]) {
     assert.deepEqual(rest, shown.slice(first.length));
   });
 }
+
+for (const version of ["sdk-1", "sdk-2"]) {
+  test(`${version}: the store`, async () => {
+    const { Client } = await import(version);
+    const { store } = new Client({ apiUrl: server.url });
+    const namespace = [version, "users", "ann"];
+    await store.putItem(namespace, "k", { n: 1.5, text: "é" }, { index: false, ttl: 5 });
+    const item = await store.getItem(namespace, "k", { refreshTtl: false });
+    assert.deepEqual([item.namespace, item.key, item.value], [namespace, "k", { n: 1.5, text: "é" }]);
+    assert.ok(Date.parse(item.createdAt) <= Date.parse(item.updatedAt));
+    assert.equal(await store.getItem(namespace, "other"), null);
+
+    await store.putItem([version, "users", "ben"], "k", { n: 2 });
+    const { items } = await store.searchItems([version], { filter: { n: { $gte: 2 } } });
+    assert.deepEqual(items.map(({ namespace, value }) => [namespace, value]), [[[version, "users", "ben"], { n: 2 }]]);
+    assert.ok(items[0].createdAt);
+    assert.equal((await store.searchItems([version], { limit: 1, offset: 1 })).items.length, 1);
+    const { namespaces } = await store.listNamespaces({ prefix: [version], maxDepth: 2 });
+    assert.deepEqual(namespaces, [[version, "users"]]);
+
+    await assert.rejects(store.searchItems([version], { query: "tea" }), /422/);
+    await assert.rejects(store.putItem(["langgraph"], "k", {}), /422/);
+    await store.deleteItem(namespace, "k");
+    assert.equal(await store.getItem(namespace, "k"), null);
+  });
+}

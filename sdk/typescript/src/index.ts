@@ -26,6 +26,8 @@ export {
   type CompileOptions,
   type GetStateOptions,
   GraphDrained,
+  GraphdStore,
+  type GraphdStoreOptions,
   type InvokeOptions,
   IterableReadableStream,
   isGraphDrained,
@@ -92,6 +94,6 @@ export {
   type UntrackedValueInit,
   type UpdateType,
 } from "./state/index.js";
-export { InMemoryStore } from "./store/index.js";
+export { InMemoryStore, type PutOptions } from "./store/index.js";
 export * from "./values/index.js";
 export { Command as CommandInstance } from "./values/index.js";

@@ -26,18 +26,18 @@ const ALLOWED: Record<string, string> = {
   runtime: `${GROUND} codec messages`,
   channels: `${GROUND} codec messages`,
   state: `${GROUND} codec messages channels`,
-  // Items beside the states of threads, in the memory of the process.
-  store: `${GROUND} codec messages`,
   declare: `${GROUND} codec messages channels state runtime`,
   drawing: `${GROUND} declare`,
   // What every way to call a server has in common: statuses, deadlines, attempts.
   calls: GROUND,
+  // Items beside the states of threads, in the memory of the process or in a server.
+  store: `${GROUND} codec messages calls`,
   // Calls over gRPC.
   transport: `${GROUND} calls`,
   // Calls over HTTP, from browsers.
   browser: `${GROUND} calls`,
   worker: `${GROUND} codec messages runtime channels state declare calls transport`,
-  client: `${GROUND} codec messages calls`,
+  client: `${GROUND} codec messages calls store`,
   dev: GROUND,
   checkpoint: `${GROUND} dev`,
   compiled: `${GROUND} codec messages runtime channels state declare drawing store calls transport worker client dev checkpoint`,

@@ -5,6 +5,7 @@ import { RegistryService } from "../_gen/graphd/v1/registry_service_pb.js";
 import { ThreadService } from "../_gen/graphd/v1/thread_service_pb.js";
 import { type Caller, type CallOptions, callOnce, callRepeatedly, createId } from "../calls/index.js";
 import { publicThread, wireThread } from "../names/index.js";
+import { ItemStore } from "../store/index.js";
 import type { RunConfig } from "./config.js";
 import { type FollowedItem, type FollowRunOptions, followRun } from "./follow_run.js";
 import { UNKNOWN_GRAPH } from "./graph_shape.js";
@@ -67,12 +68,15 @@ export type ThreadSummary = { threadId: string; graph: string; version: string }
 export class Client {
   /** The questions of all threads. */
   readonly inbox: Inbox;
+  /** Items that outlive threads, which nodes reach by `GraphdStore`. */
+  readonly store: ItemStore;
 
   constructor(
     private readonly caller: Caller & { close?(): void },
     private readonly findEnclosingRun?: () => string | undefined,
   ) {
     this.inbox = new Inbox(caller);
+    this.store = new ItemStore(async () => caller);
   }
 
   /**

@@ -11,6 +11,7 @@ export type {
 } from "./compiled_types.js";
 export { GraphDrained, isGraphDrained } from "./drained_run.js";
 export { DrawableGraph } from "./drawn_graph.js";
+export { GraphdStore, type GraphdStoreOptions } from "./graphd_store.js";
 export { IterableReadableStream } from "./iterable_stream.js";
 export type { CompileOptions } from "./options.js";
 export { PipedGraph, type PipeStep } from "./piped_graph.js";

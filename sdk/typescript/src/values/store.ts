@@ -15,6 +15,19 @@ export type SearchOptions = {
   limit?: number;
   offset?: number;
   query?: string;
+  /** Items with a ttl live for it from now on; so they do when it is left out. */
+  refreshTtl?: boolean;
+};
+
+export type ListNamespacesOptions = {
+  /** The first labels; `*` stands for any label. */
+  prefix?: string[];
+  /** The last labels; `*` stands for any label. */
+  suffix?: string[];
+  /** Namespaces with more labels count as one with their first ones. */
+  maxDepth?: number;
+  limit?: number;
+  offset?: number;
 };
 
 /** What a store can do. Any object with these methods is one. */
