@@ -4,49 +4,43 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"sync"
+	"slices"
 )
 
 // decodeJSON reads JSON text into v. Numbers that land in an any are json.Number.
-func decodeJSON(text []byte, v any) error {
-	if !holdsAny(reflect.TypeOf(v)) {
-		return json.Unmarshal(text, v) // without the buffer of a decoder
+func decodeJSON(text []byte, v any) error { return newDecoder(reflect.TypeOf(v))(text, v) }
+
+// jsonDecoder is decodeJSON for values of one type.
+type jsonDecoder func(text []byte, v any) error
+
+// newDecoder returns the decoder for a type. One that holds no any needs no buffers.
+func newDecoder(t reflect.Type) jsonDecoder {
+	if !mayHoldAny(t, nil) {
+		return json.Unmarshal
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	return d.Decode(v)
+	return func(text []byte, v any) error {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		return d.Decode(v)
+	}
 }
 
-// anyHolders remembers holdsAny by type. A program has a bounded number of types.
-var anyHolders sync.Map // of reflect.Type to bool
-
-// holdsAny reports whether a value of a type may hold an any.
-func holdsAny(t reflect.Type) bool {
-	if known, ok := anyHolders.Load(t); ok {
-		return known == true
-	}
-	holds := findAny(t, map[reflect.Type]bool{})
-	anyHolders.Store(t, holds)
-	return holds
-}
-
-// findAny looks for an any in a type. The types of seen are looked at already.
-func findAny(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if t == nil || seen[t] {
+// mayHoldAny reports whether values of a type may hold an any. around are the types in which it was
+// found.
+func mayHoldAny(t reflect.Type, around []reflect.Type) bool {
+	if t == nil || slices.Contains(around, t) {
 		return false
 	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Interface:
-		return true
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return findAny(t.Elem(), seen)
-	case reflect.Struct:
+	kind := t.Kind()
+	if kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Array || kind == reflect.Map {
+		return mayHoldAny(t.Elem(), append(around, t))
+	}
+	if kind == reflect.Struct {
 		for field := range t.Fields() {
-			if findAny(field.Type, seen) {
+			if mayHoldAny(field.Type, append(around, t)) {
 				return true
 			}
 		}
 	}
-	return false
+	return kind == reflect.Interface
 }

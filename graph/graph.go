@@ -31,7 +31,10 @@
 // attempt may run beside it.
 package graph
 
-import "context"
+import (
+	"context"
+	"reflect"
+)
 
 // End is where a branch of a graph stops; a router or a goto may name it.
 const End = "__end__"
@@ -55,9 +58,10 @@ type Functions map[string]Func
 // field is an update, also one that is zero: `json:",omitempty"` leaves zero fields out, and a map
 // has what it has.
 func Typed[S any](f func(ctx context.Context, state S) (any, error)) Func {
+	decode := newDecoder(reflect.TypeFor[*S]())
 	return func(ctx context.Context, state State) (any, error) {
 		var s S
-		if err := state.Unmarshal(&s); err != nil {
+		if err := state.unmarshal(&s, decode); err != nil {
 			return nil, Permanent(unknownKeysType(err))
 		}
 		return f(ctx, s)

@@ -60,9 +60,11 @@ func (s State) Decode(key string, v any) error {
 // Unmarshal reads the state into v, usually a pointer to a struct. Channels
 // that are unset leave their fields as they are, and those without a field are
 // dropped, see [Strict].
-func (s State) Unmarshal(v any) error {
+func (s State) Unmarshal(v any) error { return s.unmarshal(v, decodeJSON) }
+
+func (s State) unmarshal(v any, decode jsonDecoder) error {
 	text := []byte(s.Raw())
-	err := decodeJSON(text, v)
+	err := decode(text, v)
 	if err == nil {
 		err = checkKeys(text, v, s.strictness)
 	}

@@ -247,7 +247,7 @@ var layers = []layer{
 	},
 	{
 		path: "internal/runtime/feed", containsPanics: true, neverLinks: outerPackages,
-		mayImport: []string{"internal/runtime", "internal/checkpoint"},
+		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/payload"},
 	},
 	{
 		path: "internal/runtime/query", containsPanics: true, neverLinks: outerPackages,

@@ -60,9 +60,9 @@ func (t *Topic) isPublished(events []checkpoint.Event) bool {
 	if len(t.ring) > 0 && events[0].Seq <= t.storeOnlyUpTo {
 		return true
 	}
-	for _, batch := range slices.Backward(t.ring) {
-		for i := range batch {
-			if e := &batch[i]; !e.Ephemeral && e.Seq == events[0].Seq {
+	for _, b := range slices.Backward(t.ring) {
+		for i := range b.events {
+			if e := &b.events[i]; !e.Ephemeral && e.Seq == events[0].Seq {
 				return runtime.EventMark(e) == runtime.EventMark(&events[0])
 			}
 		}

@@ -194,9 +194,9 @@ func (f *Follower) readRing() (events []checkpoint.Event, behind bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.previousPos, f.previousCount, f.isFromStore = f.pos, f.passedCount, false
-	if f.pos < t.firstPos {
+	if first := t.firstPos(); f.pos < first {
 		isLost, seen := f.pos < t.droppedPos, max(f.passedCount, f.joinedCount)
-		f.pos, f.passedCount = t.firstPos, t.droppedCount
+		f.pos, f.passedCount = first, t.droppedCount
 		if isLost {
 			return f.newGap(t.droppedCount - min(seen, t.droppedCount)), false
 		}
@@ -213,21 +213,21 @@ func (f *Follower) readRing() (events []checkpoint.Event, behind bool) {
 		f.passedCount = t.countBefore(f.pos)
 	}
 	late, isAnyLate := uint64(0), false
-	for at := int(f.pos - t.firstPos); at < len(t.ring); at++ {
-		batch := t.ring[at]
-		isLate := f.isLate(&batch[0])
+	for at := t.findBatch(f.pos); at < len(t.ring); at++ {
+		b, from := &t.ring[at], f.pos
+		isLate := f.isLate(&b.events[0])
 		if isAnyLate && !isLate {
 			return f.newGap(late), false
 		}
-		f.pos++
-		f.passedCount += countEphemeral(batch)
+		f.pos = b.endPos()
+		f.passedCount += b.countEphemeral(from)
 		switch {
-		case f.pos <= f.joinedAt && batch[0].Ephemeral: // from before it came
+		case f.pos <= f.joinedAt && b.events[0].Ephemeral: // from before it came
 		case isLate:
-			late, isAnyLate = late+countEphemeral(batch), true
+			late, isAnyLate = late+b.countEphemeral(from), true
 		default:
-			if batch := f.skipSeen(batch); len(batch) > 0 {
-				return batch, false
+			if events := f.skipSeen(b.eventsFrom(max(from, f.joinedAt))); len(events) > 0 {
+				return events, false
 			}
 		}
 	}
@@ -273,12 +273,13 @@ func (f *Follower) advanceCursor(events []checkpoint.Event) {
 // findPosition finds the first batch of the ring that the follower has not seen.
 func (f *Follower) findPosition() uint64 {
 	t := f.topic
-	for i, batch := range t.ring {
-		if e := &batch[len(batch)-1]; e.Seq > f.after || e.Kind == runtime.EventDeleted {
-			return t.firstPos + uint64(i)
+	for i := range t.ring {
+		events := t.ring[i].events
+		if e := &events[len(events)-1]; e.Seq > f.after || e.Kind == runtime.EventDeleted {
+			return t.ring[i].pos
 		}
 	}
-	return t.firstPos + uint64(len(t.ring))
+	return t.endPos
 }
 
 // Limits of the number of events in one read of the store. After a small read the next

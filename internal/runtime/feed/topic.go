@@ -32,14 +32,14 @@ type Topic struct {
 	refCount int // guarded by hub.mu
 
 	mu              sync.Mutex
-	ring            [][]checkpoint.Event // the newest batches, shared with their committer
-	eventCount      int                  // in the ring
-	bytes           int                  // in the ring
-	firstPos        uint64               // position of ring[0]
-	storeOnlyUpTo   uint64               // durable events up to this number are not in the ring
-	lastSeq         uint64               // newest durable event that was published
-	lastMark        uint32               // of that event
-	caughtUpCount   int                  // followers that have passed the whole ring
+	ring            []batch // the newest
+	eventCount      int     // in the ring; joined pieces are one
+	bytes           int     // in the ring
+	endPos          uint64  // position of the next batch
+	storeOnlyUpTo   uint64  // durable events up to this number are not in the ring
+	lastSeq         uint64  // newest durable event that was published
+	lastMark        uint32  // of that event
+	caughtUpCount   int     // followers that have passed the whole ring
 	followers       map[*Follower]struct{}
 	reads           map[readKey]*sharedRead // of the log, that have not begun
 	valuesFollowers int                     // followers that want values events filled in
@@ -47,7 +47,7 @@ type Topic struct {
 	isDeleted       bool                    // the thread was deleted; the last batch has EventDeleted
 	generation      uint64                  // counts the changes that the store may have accepted without a publication
 	droppedPos      uint64                  // position of the newest ephemeral event that was dropped, plus 1
-	droppedCount    uint64                  // ephemeral events before firstPos, ever
+	droppedCount    uint64                  // ephemeral events from before the ring, ever
 	isConnected     bool                    // this process receives signals of the others
 	driverCount     int                     // sessions of this process on the thread
 	stoppedRun      *runtime.StoppedRun     // the last run that stopped here; nil = unknown
@@ -177,18 +177,13 @@ func mayEndWait(e checkpoint.Event) bool {
 }
 
 // pushBatch adds a batch and wakes the followers. The caller holds mu.
-func (t *Topic) pushBatch(batch []checkpoint.Event) {
-	t.ring = append(t.ring, batch)
-	t.eventCount += len(batch)
-	t.addBytes(EventBytes(batch))
-	n, events, bytes := 0, t.eventCount, t.bytes
-	for n < len(t.ring)-1 && (events > ringSize || bytes > ringBytes) {
-		events -= len(t.ring[n])
-		bytes -= EventBytes(t.ring[n])
-		n++
-	}
-	passed := t.firstPos + uint64(len(t.ring)) - 1
-	wakesWaiting := t.eventCount >= waitingEvents || t.bytes >= waitingBytes || slices.ContainsFunc(batch, mayEndWait)
+func (t *Topic) pushBatch(events []checkpoint.Event) {
+	passed := t.endPos
+	t.ring = append(t.ring, batch{pos: t.endPos, events: events})
+	t.endPos++
+	t.eventCount += len(events)
+	t.addBytes(EventBytes(events))
+	wakesWaiting := t.eventCount >= waitingEvents || t.bytes >= waitingBytes || slices.ContainsFunc(events, mayEndWait)
 	for f := range t.followers {
 		passed = min(passed, f.previousPos)
 		f.isAtEnd = false
@@ -197,11 +192,10 @@ func (t *Topic) pushBatch(batch []checkpoint.Event) {
 		}
 	}
 	t.caughtUpCount = 0
-	if passed > t.firstPos {
-		n = max(n, int(passed-t.firstPos))
-	}
-	if n > 0 {
-		t.dropBatches(n)
+	t.dropBatches(t.findBatch(passed))
+	t.joinOldBatch()
+	for len(t.ring) > 1 && (t.eventCount > ringSize || t.bytes > ringBytes) {
+		t.dropBatches(1)
 	}
 }
 
@@ -249,7 +243,7 @@ func (t *Topic) dropOldestHalf() {
 	defer t.mu.Unlock()
 	n, left := 0, t.bytes
 	for n < len(t.ring) && left > t.bytes/2 {
-		left -= EventBytes(t.ring[n])
+		left -= t.ring[n].bytes()
 		n++
 	}
 	t.dropBatches(n)
@@ -257,38 +251,39 @@ func (t *Topic) dropOldestHalf() {
 
 // dropBatches forgets the oldest n batches.
 func (t *Topic) dropBatches(n int) {
-	for i, batch := range t.ring[:n] {
-		t.eventCount -= len(batch)
-		t.addBytes(-EventBytes(batch))
-		if e := &batch[len(batch)-1]; !e.Ephemeral {
+	for i := range t.ring[:n] {
+		b := &t.ring[i]
+		t.eventCount -= len(b.events)
+		t.addBytes(-b.bytes())
+		if e := &b.events[len(b.events)-1]; !e.Ephemeral {
 			t.storeOnlyUpTo = e.Seq
 		} else {
-			t.droppedPos = t.firstPos + uint64(i) + 1
+			t.droppedPos = b.endPos()
 		}
-		t.droppedCount += countEphemeral(batch)
-		t.ring[i] = nil
+		t.droppedCount += b.countEphemeral(b.pos)
+		*b = batch{}
 	}
-	t.firstPos += uint64(n)
 	t.ring = t.ring[n:]
 }
 
-// countEphemeral returns how many ephemeral events a batch has, or stands for.
-func countEphemeral(batch []checkpoint.Event) uint64 {
-	switch e := &batch[0]; {
-	case !e.Ephemeral || e.Kind == runtime.EventDeleted:
-		return 0
-	case e.Kind == runtime.EventGap:
-		return runtime.MissingEvents(e)
+// firstPos returns the position of the ring's first batch.
+func (t *Topic) firstPos() uint64 {
+	if len(t.ring) == 0 {
+		return t.endPos
 	}
-	return uint64(len(batch))
+	return t.ring[0].pos
 }
 
 // countBefore returns how many ephemeral events there were before a position in the ring, ever. The
 // caller holds mu.
 func (t *Topic) countBefore(pos uint64) uint64 {
 	n := t.droppedCount
-	for _, batch := range t.ring[:pos-t.firstPos] {
-		n += countEphemeral(batch)
+	for i := range t.ring {
+		b := &t.ring[i]
+		if b.pos >= pos {
+			break
+		}
+		n += b.countEphemeral(b.pos) - b.countEphemeral(pos)
 	}
 	return n
 }
@@ -326,8 +321,7 @@ func (t *Topic) addFollower(f *Follower) {
 		t.followers = make(map[*Follower]struct{})
 	}
 	t.followers[f] = struct{}{}
-	f.joinedAt = t.firstPos + uint64(len(t.ring))
-	f.pos = f.joinedAt
+	f.joinedAt, f.pos = t.endPos, t.endPos
 	f.joinedCount = t.countBefore(f.pos)
 	f.passedCount = f.joinedCount
 	if f.wantsRecent {

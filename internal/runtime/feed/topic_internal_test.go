@@ -33,10 +33,13 @@ func newToken(text string) checkpoint.Event {
 func TestRingsHoldABoundedNumberOfBytes(t *testing.T) {
 	h := newEventHub(eventHubLimit)
 	var topics []*Topic
+	large := newLargeEvents(0, 300<<10)[0]
 	for i := range 300 {
 		topic, _ := joinTopic(h, strconv.Itoa(i))
 		for seq := range uint64(8) {
-			topic.PublishEvents(newLargeEvents(seq+1, 300<<10))
+			e := large
+			e.Seq = seq + 1
+			topic.PublishEvents([]checkpoint.Event{e})
 			require.LessOrEqual(t, topic.bytes, ringBytes)
 			require.LessOrEqual(t, h.bytes.Load(), int64(eventHubLimit))
 		}
