@@ -283,6 +283,10 @@ bench-remote: $(VENV)/ok $(TS_BUILD) build ## Measure chains of nodes in Python,
 # LangGraph Server as its developers run it, of bench/langgraph/requirements.txt, and its client.
 LANGGRAPH_API := $(abspath .cache)/langgraph-api
 
+.PHONY: bench-tokens
+bench-tokens: ## Measure how pieces of messages reach many watchers (see bench/tokens; BENCHFLAGS="-rates 1000 -watchers 300")
+	go run -C bench ./tokens $(BENCHFLAGS)
+
 .PHONY: bench-langgraph
 bench-langgraph: $(LANGGRAPH_API)/ok build ## Measure LangGraph's SDK on graphd beside `langgraph dev` and graphd's SDK (see bench/langgraph; BENCHFLAGS="--rounds 3")
 	'$(LANGGRAPH_API)/bin/python' bench/langgraph/measure.py --graphd bin/graphd $(BENCHFLAGS)
