@@ -89,6 +89,16 @@ func newShownError(err error) *apiError {
 	return shown
 }
 
+// ruleOf returns the rule of the policy that refuses a call, "" for another error.
+func ruleOf(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetMetadata()["rule"]
+		}
+	}
+	return ""
+}
+
 // reasonOf returns the reason of a status of gRPC, "" for another error.
 func reasonOf(err error) string {
 	if err == nil {

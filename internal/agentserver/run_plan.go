@@ -23,6 +23,7 @@ type plan struct {
 	start       *graphdv1.RunSpec    // nil = no run is started
 	resume      *graphdv1.ResumeSpec // nil = no run goes on
 	isTemporary bool                 // the thread is deleted when the run ends
+	denied      error                // why the run may drop no questions, nil = it was not asked, or it may
 }
 
 // webhookTTL is how long the thread of a stateless run with a webhook is kept after its last change:
@@ -96,6 +97,7 @@ func (p *plan) planStateless(c *call, graph string) error {
 	if err := p.planStart(graph); err != nil {
 		return err
 	}
+	p.start.OpenInterrupts = graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_UNSPECIFIED // a new thread has no questions
 	_, err := c.threads.CreateThread(c.ctx, &graphdv1.CreateThreadRequest{ThreadId: p.thread, Thread: wanted})
 	return refuseAssistant(err)
 }
@@ -338,13 +340,43 @@ func (p *plan) hasNothingLeft(err error) bool {
 // beginRun starts the run or goes on with it, and waits for its next stop as long as told.
 func (p *plan) beginRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
 	if p.start != nil {
-		begun, err := c.graphs.StartRun(c.ctx, &graphdv1.StartRunRequest{Run: p.start, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+		begun, err := p.startRun(c, wait)
 		if err != nil && !p.hasNothingLeft(err) {
 			p.dropThread(c)
 		}
 		return begun, refuseAssistant(err)
 	}
 	return c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+}
+
+// startRun starts the run, without dropping questions where the caller may not.
+func (p *plan) startRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
+	request := &graphdv1.StartRunRequest{Run: p.start, RequestId: p.leg.ID, Wait: durationpb.New(wait)}
+	begun, err := c.graphs.StartRun(c.ctx, request)
+	if p.keepsQuestions(err) {
+		begun, err = c.graphs.StartRun(c.ctx, request)
+	}
+	return begun, p.explainQuestions(err)
+}
+
+// keepsQuestions reports whether the run is to be started again without dropping questions: the
+// caller may not, and the thread may have none.
+func (p *plan) keepsQuestions(err error) bool {
+	if p.start == nil || p.denied != nil || ruleOf(err) != "right: discard-questions" {
+		return false
+	}
+	p.denied = err
+	p.start.OpenInterrupts = graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_UNSPECIFIED
+	return true
+}
+
+// explainQuestions returns the error of a run that can't begin without dropping questions: that the
+// caller may not drop them.
+func (p *plan) explainQuestions(err error) error {
+	if p.denied != nil && reasonOf(err) == "THREAD_INTERRUPTED" {
+		return p.denied
+	}
+	return err
 }
 
 // checkWebhook refuses a webhook that would not be called, before anything begins.

@@ -55,8 +55,38 @@ func streamRun(c *call) error {
 	return s.relay(source)
 }
 
-// beginStream starts the run, or goes on with it, and follows it.
+// begunStream is a stream whose first event was read.
+type begunStream struct {
+	eventSource
+
+	first *received // nil = it was returned
+}
+
+// Recv returns the next event.
+func (s *begunStream) Recv() (*graphdv1.Event, error) {
+	if first := s.first; first != nil {
+		s.first = nil
+		return first.event, first.err
+	}
+	return s.eventSource.Recv()
+}
+
+// beginStream starts the run, or goes on with it, and follows it. Questions are not dropped where the
+// caller may not.
 func (p *plan) beginStream(c *call, filter *graphdv1.EventFilter) (eventSource, error) {
+	for {
+		source, err := p.openStream(c, filter)
+		if err != nil {
+			return nil, err
+		}
+		event, err := source.Recv()
+		if !p.keepsQuestions(err) {
+			return &begunStream{source, &received{event, p.explainQuestions(err)}}, nil
+		}
+	}
+}
+
+func (p *plan) openStream(c *call, filter *graphdv1.EventFilter) (eventSource, error) {
 	if p.start != nil {
 		return c.graphs.Stream(c.ctx, &graphdv1.StreamRequest{Run: p.start, RequestId: p.leg.ID, Filter: filter, OnDisconnect: p.request.disconnect()})
 	}

@@ -60,7 +60,13 @@ def viewer(keys: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def url(keys: Path, ann: str, viewer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def starter(keys: Path) -> str:
+    """The key of a caller who starts runs."""
+    return make_key(keys, "stan", ["starter"])
+
+
+@pytest.fixture(scope="module")
+def url(keys: Path, ann: str, viewer: str, starter: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server that knows its callers, with one graph."""
     folder = tmp_path_factory.mktemp("graphs")
     (folder / "count.yaml").write_text(COUNT)
@@ -112,6 +118,27 @@ async def test_callers_are_known_by_their_key(url: str, ann: str, viewer: str) -
         for headers in ({"x-api-key": viewer}, {"authorization": f"Bearer {viewer}"}):
             assert (await http.get(f"/threads/{thread}", headers=headers)).status_code == 200
         assert (await http.get("/ok")).status_code == 200
+
+
+async def test_a_starter_starts_runs_and_drops_no_questions(url: str, ann: str, starter: str) -> None:
+    async with get_client(url=url, api_key=starter) as client, get_client(url=url, api_key=ann) as admin:
+        thread = (await client.threads.create())["thread_id"]
+        assert await client.runs.wait(thread, "count", input={"n": 0}) == {"n": 10}
+        parts = [p async for p in client.runs.stream(thread, "count", input={"n": 8}, stream_mode="values")]
+        assert parts[-1].data == {"n": 10}
+        created = await client.runs.create(thread, "count", input={"n": 9})
+        assert await client.runs.join(thread, created["run_id"]) == {"n": 10}
+        assert await client.runs.wait(None, "count", input={"n": 3}) == {"n": 10}
+        values: Any = await client.runs.wait(thread, "count", input={"n": 1}, on_disconnect="cancel")
+        assert values == {"n": 10}
+
+        await admin.runs.wait(thread, "count", input={"n": 4}, interrupt_before=["step"])
+        for path in ("runs", "runs/wait", "runs/stream"):
+            body = {"assistant_id": "count", "input": {"n": 5}}
+            refused = check_refusal(await client.http.client.post(f"/threads/{thread}/{path}", json=body), 403)
+            assert "discard-questions" in refused["detail"], "why it may not"
+        state = await admin.threads.get_state(thread)
+        assert (state["values"], state["next"]) == ({"n": 4}, ["step"])
 
 
 async def test_pages_of_other_sites_may_not_call(url: str, http: httpx.AsyncClient) -> None:
