@@ -87,15 +87,15 @@ func (s *threadSearch) buildFilter(c *call) (*threadFilter, error) {
 		}
 		parts = append(parts, fmt.Sprintf("state = %q", state))
 	}
-	of, err := c.findSearchedAssistant(s.Metadata)
+	graph, assistant, err := c.findSearchedAssistant(s.Metadata)
 	if err != nil {
 		return nil, err
 	}
-	if of.graph != "" {
-		parts = append(parts, "graph = "+quoteFilter(of.graph))
+	if graph != "" {
+		parts = append(parts, "graph = "+quoteFilter(graph))
 	}
-	if of.kept != nil {
-		parts = append(parts, "metadata."+quoteKey(assistantLabel)+" = "+quoteFilter(of.id()))
+	if assistant != "" {
+		parts = append(parts, "metadata."+quoteKey(assistantLabel)+" = "+quoteFilter(assistant))
 	}
 	f := &threadFilter{rest: metadata{}}
 	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
@@ -115,18 +115,24 @@ func (s *threadSearch) buildFilter(c *call) (*threadFilter, error) {
 	return f, nil
 }
 
-// findSearchedAssistant returns the assistant whose threads a search asks for. Without a graph all are
-// meant.
-func (c *call) findSearchedAssistant(asked metadata) (*chosenAssistant, error) {
-	graph, assistant := asked.readText("graph_id"), asked.readText("assistant_id")
+// findSearchedAssistant returns the graph whose threads a search asks for, "" = any, and the assistant
+// whose run began last on them, "" = any. An id that no assistant has is that of one that was deleted:
+// its threads are still found by it.
+func (c *call) findSearchedAssistant(asked metadata) (graph, assistant string, err error) {
+	graph, assistant = asked.readText("graph_id"), asked.readText("assistant_id")
 	if assistant == "" {
-		return &chosenAssistant{graph: graph}, nil
+		return graph, "", nil
 	}
 	of, err := c.findAssistant(assistant)
-	if err == nil && graph != "" && graph != of.graph {
-		err = invalidField("metadata", "has the graph_id %.100q and the assistant_id of the graph %.100q: want one of them", graph, of.graph)
+	switch {
+	case reasonOf(err) == "ASSISTANT_NOT_FOUND":
+		return graph, strings.ToLower(assistant), nil
+	case err != nil:
+		return "", "", err
+	case graph != "" && graph != of.graph:
+		return "", "", invalidField("metadata", "has the graph_id %.100q and the assistant_id of the graph %.100q: want one of them", graph, of.graph)
 	}
-	return of, err
+	return of.graph, of.id(), nil
 }
 
 // isNested reports whether a value is an object or a list.

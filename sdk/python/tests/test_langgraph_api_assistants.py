@@ -208,6 +208,19 @@ async def test_the_threads_of_an_assistant_go_with_it(client: LangGraphClient) -
     assert await http_status(client.threads.get(threads[2])) == 200
 
 
+async def test_threads_of_an_assistant_that_is_deleted_are_found(client: LangGraphClient) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    assistant = (await client.assistants.create("ask"))["assistant_id"]
+    await client.runs.wait(thread, assistant, input={"said": []})
+    await client.assistants.delete(assistant)
+    for wanted in (assistant, assistant.upper()):
+        found = await client.threads.search(metadata={"assistant_id": wanted})
+        assert [t["thread_id"] for t in found] == [thread]
+    assert await client.threads.count(metadata={"assistant_id": assistant}) == 1
+    assert await client.threads.search(metadata={"assistant_id": assistant, "graph_id": "talk"}) == []
+    assert await client.threads.search(metadata={"assistant_id": str(uuid.uuid4())}) == []
+
+
 async def test_changes_at_once_are_all_kept(client: LangGraphClient) -> None:
     assistant = (await client.assistants.create("talk"))["assistant_id"]
     await asyncio.gather(*[client.assistants.update(assistant, metadata={f"key{i}": i}) for i in range(8)])

@@ -261,7 +261,6 @@ async def test_wrong_bodies(http: httpx.AsyncClient, thread: str, content: bytes
         ("POST", "/threads/search", {"sort_by": "values"}, 422),
         ("POST", "/threads/search", {"sort_order": "up"}, 422),
         ("POST", "/threads/search", {"ids": ["x"]}, 422),
-        ("POST", "/threads/search", {"metadata": {"assistant_id": NOWHERE}}, 404),
         ("POST", "/threads", {"thread_id": "x"}, 422),
         ("POST", "/threads", {"if_exists": "maybe"}, 422),
         ("POST", "/threads", {"ttl": -1}, 422),
