@@ -29,8 +29,8 @@ func assistantOrders() []string {
 
 func (s *assistantSearch) validate() error {
 	switch {
-	case s.Offset < 0:
-		return invalidField("offset", "is %d: want 0 or more", s.Offset)
+	case s.Offset < 0 || s.Offset > largestOffset:
+		return invalidField("offset", "is %d: want a number from 0 to %d", s.Offset, largestOffset)
 	case s.SortBy != "" && !slices.Contains(assistantOrders(), s.SortBy):
 		return invalidField("sort_by", "is %.100q: want %s", s.SortBy, strings.Join(assistantOrders(), ", "))
 	case s.SortOrder != "" && s.SortOrder != "asc" && s.SortOrder != "desc":
@@ -41,11 +41,19 @@ func (s *assistantSearch) validate() error {
 
 // matches reports whether an assistant is one of those that are asked for.
 func (s *assistantSearch) matches(a *assistant) bool {
-	if s.Graph != "" && s.Graph != a.Graph || !strings.Contains(strings.ToLower(a.Name), strings.ToLower(s.Name)) {
+	if s.Graph != "" && s.Graph != a.Graph || !s.hasName(a.Name) {
 		return false
 	}
-	for key, want := range s.Metadata {
-		if !containsJSON(a.Metadata[key], want) {
+	return hasMetadata(a.Metadata, s.Metadata)
+}
+
+func (s *assistantSearch) hasName(name string) bool {
+	return strings.Contains(strings.ToLower(name), strings.ToLower(s.Name))
+}
+
+func hasMetadata(all, wanted metadata) bool {
+	for key, want := range wanted {
+		if !containsJSON(all[key], want) {
 			return false
 		}
 	}
@@ -59,56 +67,139 @@ type listedAssistant struct {
 	shown            *assistant // nil = it is read when it is on the page
 }
 
-// findAssistants returns all assistants that the body of the request asks for, in its order.
-func (s *assistantSearch) findAssistants(c *call) ([]listedAssistant, error) {
+func newListedAssistant(kept *graphdv1.Assistant) listedAssistant {
+	return listedAssistant{
+		kept.GetAssistantId(), kept.GetGraph(), kept.GetName(), kept.GetCreateTime().AsTime().UnixNano(), kept.GetUpdateTime().AsTime().UnixNano(), nil,
+	}
+}
+
+// readSearch reads the search in the body of the request.
+func readSearch(c *call) (*assistantSearch, error) {
+	s := &assistantSearch{}
 	if err := c.decodeBody(s); err != nil {
 		return nil, err
 	}
-	if err := s.validate(); err != nil {
+	err := s.validate()
+	return s, err
+}
+
+// findFirst returns the first n assistants that are asked for, in the order of the search. It keeps no
+// more than these in memory, whatever there is.
+func (s *assistantSearch) findFirst(c *call, n int) ([]listedAssistant, error) {
+	list, ids, err := s.listDefaults(c)
+	if err != nil {
 		return nil, err
 	}
-	var list []listedAssistant
-	err := c.visitGraphs(func(g *graphdv1.Graph) bool {
-		if a := newDefaultAssistant(g); s.matches(&a) {
+	if s.isNewestFirst() {
+		return s.mergeNewest(c, list, ids, n)
+	}
+	err = s.visitKept(c, ids, graphsPage, func(kept *graphdv1.Assistant) bool {
+		if list = append(list, newListedAssistant(kept)); len(list) >= 2*n+searchedPage {
+			list = s.sortFirst(list, n)
+		}
+		return true
+	})
+	return s.sortFirst(list, n), err
+}
+
+// sortFirst sorts assistants, and returns the first n.
+func (s *assistantSearch) sortFirst(list []listedAssistant, n int) []listedAssistant {
+	slices.SortStableFunc(list, s.compare)
+	return list[:min(n, len(list))]
+}
+
+// isNewestFirst reports whether the order is that of the index.
+func (s *assistantSearch) isNewestFirst() bool {
+	return (s.SortBy == "" || s.SortBy == "created_at") && s.SortOrder != "asc"
+}
+
+// mergeNewest merges default assistants, which are sorted, with those that are kept, until there are
+// n.
+func (s *assistantSearch) mergeNewest(c *call, defaults []listedAssistant, ids map[string]bool, n int) (list []listedAssistant, err error) {
+	err = s.visitKept(c, ids, min(n, graphsPage), func(kept *graphdv1.Assistant) bool {
+		next := newListedAssistant(kept)
+		for len(defaults) > 0 && s.compare(defaults[0], next) < 0 {
+			list, defaults = append(list, defaults[0]), defaults[1:]
+		}
+		list = append(list, next)
+		return len(list) < n
+	})
+	list = append(list, defaults...)
+	return list[:min(n, len(list))], err
+}
+
+// listDefaults returns the default assistants that are asked for, sorted, and the ids of all.
+func (s *assistantSearch) listDefaults(c *call) (list []listedAssistant, ids map[string]bool, err error) {
+	ids = map[string]bool{}
+	err = c.visitGraphs(func(g *graphdv1.Graph) bool {
+		a := newDefaultAssistant(g)
+		ids[a.ID] = true
+		if s.matches(&a) {
 			made := g.GetCreateTime().AsTime().UnixNano()
 			list = append(list, listedAssistant{a.ID, a.Graph, a.Name, made, made, &a})
 		}
 		return true
 	})
-	if err == nil {
-		err = s.visitKept(c, func(kept *graphdv1.Assistant) {
-			list = append(list, listedAssistant{
-				kept.GetAssistantId(), kept.GetGraph(), kept.GetName(), kept.GetCreateTime().AsTime().UnixNano(), kept.GetUpdateTime().AsTime().UnixNano(), nil,
-			})
-		})
-	}
 	slices.SortStableFunc(list, s.compare)
-	return list, err
+	return list, ids, err
 }
 
-// visitKept calls visit for the assistants that are kept and asked for. An index finds their graph
-// and texts of their metadata; the rest is compared.
-func (s *assistantSearch) visitKept(c *call, visit func(*graphdv1.Assistant)) error {
-	request := &graphdv1.ListAssistantsRequest{PageSize: graphsPage, Graph: s.Graph, Metadata: map[string]string{}}
-	for key, value := range s.Metadata {
-		if text, isTyped := labelText(value); !isTyped && !json.Valid([]byte(text)) {
-			request.Metadata[key] = text
-		}
+// visitKept calls visit for the assistants that are kept and asked for, the newest first, until it
+// returns false. It asks for so many at first. An index finds their graph and texts of their
+// metadata; the rest is compared. One with the id of a default assistant is left out: that one is
+// found by the id.
+func (s *assistantSearch) visitKept(c *call, defaults map[string]bool, size int, visit func(*graphdv1.Assistant) bool) error {
+	indexed, rest := s.splitMetadata()
+	if s.Name != "" || len(rest) > 0 {
+		size = graphsPage
 	}
+	visitFound := func(kept *graphdv1.Assistant) bool {
+		isFound := !defaults[kept.GetAssistantId()] && s.hasName(kept.GetName()) && (len(rest) == 0 || hasMetadata(readLabels(kept.GetMetadata()), rest))
+		return !isFound || visit(kept)
+	}
+	request := &graphdv1.ListAssistantsRequest{PageSize: int32(size), Graph: s.Graph, Metadata: indexed}
+	if hasMore, err := c.visitAssistants(request, visitFound); err != nil || !hasMore {
+		return err
+	}
+	if err := c.server.scans.takeSlot(c.ctx); err != nil {
+		return err
+	}
+	defer c.server.scans.freeSlot()
+	request.PageSize = graphsPage
 	for {
-		page, err := c.assistants.ListAssistants(c.ctx, request)
-		if err != nil {
+		if hasMore, err := c.visitAssistants(request, visitFound); err != nil || !hasMore {
 			return err
 		}
-		for _, kept := range page.GetAssistants() {
-			if a := newAssistant(kept); s.matches(&a) {
-				visit(kept)
-			}
-		}
-		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
-			return nil
+	}
+}
+
+// visitAssistants calls visit for the assistants of a page, until it returns false, and prepares the
+// request of the next page. It reports whether there is one that is wanted.
+func (c *call) visitAssistants(request *graphdv1.ListAssistantsRequest, visit func(*graphdv1.Assistant) bool) (hasMore bool, err error) {
+	page, err := c.assistants.ListAssistants(c.ctx, request)
+	if err != nil {
+		return false, err
+	}
+	for _, kept := range page.GetAssistants() {
+		if !visit(kept) {
+			return false, nil
 		}
 	}
+	request.PageToken = page.GetNextPageToken()
+	return request.PageToken != "", nil
+}
+
+// splitMetadata returns the labels that an index finds, and the rest.
+func (s *assistantSearch) splitMetadata() (indexed map[string]string, rest metadata) {
+	indexed, rest = map[string]string{}, metadata{}
+	for key, value := range s.Metadata {
+		if text, isTyped := labelText(value); !isTyped && !json.Valid([]byte(text)) {
+			indexed[key] = text
+		} else {
+			rest[key] = value
+		}
+	}
+	return indexed, rest
 }
 
 // compare puts assistants in the order of the search: the newest first, if it does not say.
@@ -134,8 +225,7 @@ func (s *assistantSearch) compare(a, b listedAssistant) int {
 
 // searchAssistants answers POST /assistants/search.
 func searchAssistants(c *call) error {
-	var search assistantSearch
-	list, err := search.findAssistants(c)
+	search, err := readSearch(c)
 	if err != nil {
 		return err
 	}
@@ -143,8 +233,11 @@ func searchAssistants(c *call) error {
 	if err != nil {
 		return err
 	}
-	from := min(search.Offset, len(list))
-	page, err := search.readPage(c, list[from:min(from+limit, len(list))])
+	list, err := search.findFirst(c, search.Offset+limit)
+	if err != nil {
+		return err
+	}
+	page, err := search.readPage(c, list[min(search.Offset, len(list)):])
 	if err != nil {
 		return err
 	}
@@ -182,9 +275,21 @@ func (s *assistantSearch) readPage(c *call, list []listedAssistant) ([]any, erro
 
 // countAssistants answers POST /assistants/count.
 func countAssistants(c *call) error {
-	list, err := new(assistantSearch).findAssistants(c)
+	search, err := readSearch(c)
 	if err != nil {
 		return err
 	}
-	return c.writeJSON(http.StatusOK, len(list))
+	list, ids, err := search.listDefaults(c)
+	if err != nil {
+		return err
+	}
+	n := len(list)
+	err = search.visitKept(c, ids, graphsPage, func(*graphdv1.Assistant) bool {
+		n++
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(http.StatusOK, n)
 }

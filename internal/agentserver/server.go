@@ -29,13 +29,14 @@ type Options struct {
 
 // Server serves the API. It is an http.Handler.
 type Server struct {
-	opts Options
-	mux  *http.ServeMux
+	opts  Options
+	mux   *http.ServeMux
+	scans scanSlots
 }
 
 // New makes a Server.
 func New(o Options) *Server {
-	s := &Server{opts: o, mux: http.NewServeMux()}
+	s := &Server{opts: o, mux: http.NewServeMux(), scans: newScanSlots()}
 	for _, r := range listRoutes() {
 		s.mux.HandleFunc(r.pattern, s.wrapHandler(r.handle))
 	}

@@ -13,9 +13,11 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from graphd import START, StateGraph, interrupt
+from graphd._gen.v1 import registry_service_pb2 as rs
 from graphd.compiled.attached_graph import AttachedGraph
 from graphd.dev import DevServer
 from graphd.runtime import Runtime
+from graphd.transport.server import call_unary, server_at
 from tests.langgraph_api.notes import http_status
 from tests.langgraph_api.server import find_url, open_store
 
@@ -57,15 +59,25 @@ def build(server: str) -> list[AttachedGraph]:
 
 
 @pytest.fixture(scope="module", params=["memory", "sqlite", "redis"])
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevServer]:
     with (
         open_store(request.param, tmp_path_factory.mktemp("store")) as store,
         DevServer(store=store, flags=["--langgraph", "127.0.0.1:0"]) as server,
     ):
         graphs = build(server.address)
-        yield find_url(server)
+        yield server
         for graph in graphs:
             graph.detach()
+
+
+@pytest.fixture(scope="module")
+def url(server: DevServer) -> str:
+    return find_url(server)
+
+
+@pytest.fixture(scope="module")
+def address(server: DevServer) -> str:
+    return str(server.address)
 
 
 @pytest.fixture
@@ -219,6 +231,53 @@ async def test_threads_of_an_assistant_that_is_deleted_are_found(client: LangGra
     assert await client.threads.count(metadata={"assistant_id": assistant}) == 1
     assert await client.threads.search(metadata={"assistant_id": assistant, "graph_id": "talk"}) == []
     assert await client.threads.search(metadata={"assistant_id": str(uuid.uuid4())}) == []
+
+
+async def test_the_default_assistant_of_a_later_graph_has_its_id(client: LangGraphClient, address: str) -> None:
+    name = f"later-{uuid.uuid4().hex[:8]}"
+    wanted = str(uuid.uuid5(uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), name))
+    await client.assistants.create("talk", assistant_id=wanted, name="Squatter", context={"tone": "x"})
+    assert (await client.assistants.get(wanted))["name"] == "Squatter"
+    later = StateGraph(State, context_schema=Context).add_node("node", talk).add_edge(START, "node")
+    graph = later.compile(name=name, server=address)
+    try:
+        assert (await client.assistants.get(wanted))["graph_id"] == name
+        assert await said(client, wanted, context={"language": "en"}) == ["None en"]
+        searches: list[dict[str, Any]] = [{}, {"sort_by": "name"}, {"sort_order": "asc"}]
+        for search in searches:
+            found = await client.assistants.search(limit=100, **search)
+            assert [a["graph_id"] for a in found if a["assistant_id"] == wanted] == [name]
+        assert await client.assistants.count() == len(found)
+        assert await client.assistants.count(name="Squatter") == 0
+        assert await http_status(client.assistants.delete(wanted)) == 409
+    finally:
+        graph.detach()
+        call_unary(server_at(address).stubs.registry.DeleteGraph, rs.DeleteGraphRequest(graph=name, force=True))
+
+
+async def test_a_breakpoint_is_left_by_what_the_assistant_is_configured_with(client: LangGraphClient) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    assistant = (await client.assistants.create("talk", context={"tone": "dry"}))["assistant_id"]
+    await client.runs.wait(
+        thread, assistant, input={"said": []}, context={"language": "en"}, interrupt_before=["talking"]
+    )
+    await client.assistants.update(assistant, context={"tone": "wet"})
+    # A request without a context has that of its assistant alone, as on LangGraph Server.
+    assert await client.runs.wait(thread, assistant, input=None) == {"said": ["wet None"]}
+
+
+async def test_pages_are_the_same_in_all_orders(client: LangGraphClient) -> None:
+    for number in range(7):
+        await client.assistants.create("talk", name=f"n{number % 3}", metadata={"n": number % 2})
+    orders: list[dict[str, Any]] = [{}, {"sort_order": "asc"}, {"sort_by": "name"}, {"sort_by": "updated_at"}]
+    for search in [*orders, {"metadata": {"n": 1}}]:
+        everything: Any = await client.assistants.search(limit=100, **search)
+        paged: list[Any] = []
+        for offset in range(0, len(everything) + 2, 2):
+            paged += await client.assistants.search(limit=2, offset=offset, **search)
+        assert paged == everything
+    assert await client.assistants.search(offset=50) == []
+    assert await http_status(client.assistants.search(offset=100_001)) == 422
 
 
 async def test_changes_at_once_are_all_kept(client: LangGraphClient) -> None:
