@@ -76,3 +76,14 @@ func (c *Client) Interrupts() graphdv1.InterruptServiceClient {
 func (c *Client) Registry() graphdv1.RegistryServiceClient {
 	return graphdv1.NewRegistryServiceClient(c.conn)
 }
+
+// Assistants returns the calls of assistants, as generated.
+func (c *Client) Assistants() graphdv1.AssistantServiceClient {
+	return graphdv1.NewAssistantServiceClient(c.conn)
+}
+
+// Items returns the calls of the store, as generated: values that outlive threads, under namespaces
+// and keys. A put that failed may be made again, for it says how the item is to be.
+func (c *Client) Items() graphdv1.ItemServiceClient {
+	return graphdv1.NewItemServiceClient(c.conn)
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd-dev/graphd"
 	"github.com/graphd-dev/graphd/client"
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/graph"
 )
 
@@ -91,4 +92,51 @@ func answer(ctx context.Context, c *client.Client, a client.Answer) string {
 	default:
 		return "taken"
 	}
+}
+
+func ExampleClient_Items() {
+	ctx, e := context.Background(), openShop()
+	defer e.Close(ctx)
+	if err := remember(ctx, e.Client); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// likes {Drink:tea}
+	// none ITEM_NOT_FOUND
+}
+
+// Likes is what a person likes.
+type Likes struct {
+	Drink string `json:"drink"`
+}
+
+func remember(ctx context.Context, c *client.Client) error {
+	value, err := client.Encode(Likes{Drink: "tea"})
+	if err != nil {
+		return err
+	}
+	ann := []string{"users", "ann"}
+	if _, err := c.Items().PutItem(ctx, &graphdv1.PutItemRequest{Namespace: ann, Key: "likes", Value: value}); err != nil {
+		return client.FromGRPC(err)
+	}
+	filter, err := client.Encode(map[string]any{"drink": "tea"})
+	if err != nil {
+		return err
+	}
+	found, err := c.Items().SearchItems(ctx, &graphdv1.SearchItemsRequest{NamespacePrefix: []string{"users"}, Filter: filter})
+	if err != nil {
+		return client.FromGRPC(err)
+	}
+	for _, item := range found.GetItems() {
+		likes, err := client.Decode[Likes](item.GetValue())
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s %+v\n", item.GetKey(), likes)
+	}
+	_, err = c.Items().GetItem(ctx, &graphdv1.GetItemRequest{Namespace: ann, Key: "none"})
+	if refused := client.FromGRPC(err); errors.Is(refused, client.ItemNotFound) {
+		fmt.Println("none", client.ItemNotFound)
+	}
+	return nil
 }

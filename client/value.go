@@ -26,6 +26,10 @@ func encodePayload(field string, value any) (*graphdv1.Payload, error) {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: string(raw)}}, nil
 }
 
+// Encode writes a value as JSON text, for generated calls. A json.RawMessage is taken as it is; nil is
+// no payload. The error is that of encoding/json.
+func Encode(value any) (*graphdv1.Payload, error) { return encodePayload("value", value) }
+
 // Decode reads a payload into a T. Numbers that land in an any are json.Number, so that they keep
 // their digits. No payload is the zero T.
 func Decode[T any](p *graphdv1.Payload) (T, error) {
