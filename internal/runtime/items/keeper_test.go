@@ -1,10 +1,12 @@
 package items_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -400,5 +402,57 @@ func TestLimits(t *testing.T) {
 		q.Offset, q.Limit = 0, 3
 		_, err = k.SearchItems(t.Context(), q)
 		requireReason(t, runtime.ReasonItemSearchTooBroad, err)
+	})
+}
+
+// countingStore counts the records that it returns.
+type countingStore struct {
+	checkpoint.Store
+
+	heads, values atomic.Int64
+}
+
+func (s *countingStore) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	list, err := s.Store.Threads(ctx, q)
+	s.heads.Add(int64(len(list)))
+	return list, err
+}
+
+func (s *countingStore) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	s.values.Add(1)
+	return s.Store.Checkpoint(ctx, thread, namespace, id)
+}
+
+// What is not below the prefix is not read, and without a filter nothing that is not shown.
+func TestSearchesReadWhatIsBelowAlone(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store checkpoint.Store) {
+		counting := &countingStore{Store: store}
+		k := newKeeper(t, counting, 1000, 1000)
+		for i := range 60 {
+			put(t, k, newItem(fmt.Sprintf("users/u%d/k%d", i%10, i), fmt.Sprintf(`{"n":%d}`, i)))
+		}
+		require.Zero(t, counting.heads.Load(), "puts look at nothing else")
+		for _, c := range []struct {
+			q             runtime.ItemQuery
+			heads, values int64
+		}{
+			{runtime.ItemQuery{Prefix: []string{"users", "u7"}, Limit: 10}, 6, 6},
+			{runtime.ItemQuery{Prefix: []string{"users", "u7"}, Limit: 10, Filter: `{"n":1000}`}, 6, 6},
+			{runtime.ItemQuery{Prefix: []string{"users"}, Limit: 5}, 5, 5},
+			{runtime.ItemQuery{Prefix: []string{"users"}, Limit: 5, Offset: 50}, 5, 5},
+			{runtime.ItemQuery{Limit: 20, Offset: 55}, 5, 5},
+		} {
+			counting.heads.Store(0)
+			counting.values.Store(0)
+			c.q.Tenant, c.q.MaxBytes = "default", 1<<20
+			_, err := k.SearchItems(t.Context(), c.q)
+			require.NoError(t, err)
+			require.Equal(t, [2]int64{c.heads, c.values}, [2]int64{counting.heads.Load(), counting.values.Load()}, "%+v", c.q)
+		}
+		counting.heads.Store(0)
+		counting.values.Store(0)
+		_, err := k.ListNamespaces(t.Context(), runtime.ItemNamespaceQuery{Tenant: "default", Prefix: []string{"users", "u7"}, Limit: 10})
+		require.NoError(t, err)
+		require.Equal(t, [2]int64{6, 0}, [2]int64{counting.heads.Load(), counting.values.Load()})
 	})
 }
