@@ -16,6 +16,23 @@ type itemService struct {
 	*service
 
 	items Items
+	// searchSlots holds one value for each search. Pages wait for other searches, not for states.
+	searchSlots chan struct{}
+}
+
+// maxItemSearches is the number of searches for items at the same time. Each holds the values that it
+// compares, and those that it has found.
+const maxItemSearches = 8
+
+// acquireSearchSlot waits for a slot of a search. The caller calls leave when the answer is built. It
+// returns an error when ctx ends first.
+func (s *itemService) acquireSearchSlot(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.searchSlots <- struct{}{}:
+		return func() { <-s.searchSlots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // PutItem puts an item. Errors: those of Validator.Err, and those of items.Keeper.PutItem.
@@ -67,6 +84,11 @@ func (s *itemService) SearchItems(ctx context.Context, req *graphdv1.SearchItems
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	leave, err := s.acquireSearchSlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	q.MaxBytes = s.maxMessageBytes
 	found, err := s.items.SearchItems(ctx, q)
 	if err != nil {
@@ -89,6 +111,11 @@ func (s *itemService) ListItemNamespaces(
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	leave, err := s.acquireSearchSlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	found, err := s.items.ListNamespaces(ctx, q)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package transport_test
 import (
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +25,8 @@ type fakeItems struct {
 	query      runtime.ItemQuery
 	namespaces runtime.ItemNamespaceQuery
 	refreshed  bool
+	// onSearch is called in each search, nil = nothing.
+	onSearch func()
 }
 
 func (f *fakeItems) PutItem(_ context.Context, item runtime.Item) (runtime.Item, error) {
@@ -39,6 +43,10 @@ func (f *fakeItems) GetItem(_ context.Context, _ string, _ []string, _ string, r
 func (f *fakeItems) DeleteItem(context.Context, string, []string, string) error { return nil }
 
 func (f *fakeItems) SearchItems(_ context.Context, q runtime.ItemQuery) ([]runtime.Item, error) {
+	if f.onSearch != nil {
+		f.onSearch()
+		return nil, nil
+	}
 	f.query = q
 	return []runtime.Item{f.item, f.item}, nil
 }
@@ -137,4 +145,34 @@ func TestItemsGoBothWays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, list.GetNamespaces()[1].GetLabels())
 	require.Equal(t, runtime.ItemNamespaceQuery{Tenant: "default", Prefix: []string{"*"}, Suffix: []string{"b"}, MaxDepth: 2, Limit: 100}, kept.namespaces)
+}
+
+// A search holds up to a message of values, so few are made at the same time. The others wait.
+func TestSearchesForItemsWaitForOneAnother(t *testing.T) {
+	const calls, most = 20, 8
+	var active atomic.Int64
+	entered, leave := make(chan int64, calls), make(chan struct{})
+	c := startItems(t, &fakeItems{onSearch: func() {
+		entered <- active.Add(1)
+		<-leave
+		active.Add(-1)
+	}})
+	var all sync.WaitGroup
+	for range calls {
+		all.Go(func() {
+			if _, err := c.SearchItems(t.Context(), &graphdv1.SearchItemsRequest{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range most {
+		<-entered
+	}
+	close(leave)
+	all.Wait()
+	close(entered)
+	for n := range entered {
+		require.LessOrEqual(t, n, int64(most))
+	}
+	require.Zero(t, active.Load())
 }

@@ -313,7 +313,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
 		service: common, graphs: o.Registry, changes: graphChanges{o.Access, o.Registry, o.Auditor != nil}, workers: o.Workers, info: o.Info,
 	})
-	graphdv1.RegisterItemServiceServer(at, &itemService{service: common, items: o.Items})
+	graphdv1.RegisterItemServiceServer(at, &itemService{service: common, items: o.Items, searchSlots: make(chan struct{}, maxItemSearches)})
 	graphdv1.RegisterAssistantServiceServer(at, &assistantService{service: common, assistants: o.Assistants})
 	if o.Hub != nil {
 		graphdv1.RegisterWorkerServiceServer(at, workers.New(workers.Options{
