@@ -406,6 +406,12 @@ type WriteChecker interface {
 // ErrStoreBusy, and how long it takes. Callers need no timeout of their own.
 type TimeBounded interface{ TimeBounded() }
 
+// Immediate is a store whose calls wait for nothing. They need no timeout, and are not repeated.
+type Immediate interface {
+	TimeBounded
+	Immediate()
+}
+
 // Graphs keeps graph definitions.
 type Graphs interface {
 	GraphWriter

@@ -74,9 +74,16 @@ func (s *shard) removeThread(id string) {
 }
 
 var (
-	_ checkpoint.Store  = (*Store)(nil)
-	_ checkpoint.Graphs = (*Store)(nil)
+	_ checkpoint.Store     = (*Store)(nil)
+	_ checkpoint.Graphs    = (*Store)(nil)
+	_ checkpoint.Immediate = (*Store)(nil)
 )
+
+// TimeBounded says that a change does not wait.
+func (*Store) TimeBounded() {}
+
+// Immediate says that no call waits.
+func (*Store) Immediate() {}
 
 // New returns an empty store.
 func New(opts Options) *Store {

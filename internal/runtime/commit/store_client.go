@@ -49,14 +49,18 @@ func (c *storeClock) observeTime(store time.Time) {
 type StoreClient struct {
 	checkpoint.Store
 
-	attempts int
-	timeout  time.Duration
-	clock    *storeClock
+	attempts    int
+	timeout     time.Duration
+	isImmediate bool // no call needs a timeout
+	clock       *storeClock
 }
 
 // NewStoreClient makes a client of a store. localNow is the clock of this process.
 func NewStoreClient(store checkpoint.Store, attempts int, timeout time.Duration, localNow func() time.Time) *StoreClient {
-	return &StoreClient{Store: store, attempts: attempts, timeout: timeout, clock: &storeClock{localNow: localNow}}
+	_, isImmediate := store.(checkpoint.Immediate)
+	return &StoreClient{
+		Store: store, attempts: attempts, timeout: timeout, isImmediate: isImmediate, clock: &storeClock{localNow: localNow},
+	}
 }
 
 // CurrentTime returns the store's time, as far as it is known.
@@ -67,6 +71,9 @@ func (s *StoreClient) CurrentTime() time.Time { return s.clock.currentTime() }
 // checkpoint.ErrUnavailable, also for a read without an answer by then, and those of the
 // store.
 func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Context) (T, error)) (T, error) {
+	if l.isImmediate {
+		return call(ctx)
+	}
 	inner, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	out, err := call(inner)
