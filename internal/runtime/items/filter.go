@@ -8,14 +8,17 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// filter says what the values of items have to be. It is parsed once for a search, and reads of each
-// value what it compares.
-type filter []condition
+// filter says what the keys of an object have to be. It is parsed once for a search, and reads each
+// value once, however many keys it names.
+type filter struct {
+	conditions map[string]condition
+	required   int // keys that an object must have
+}
 
 // condition is what one key of an object must have.
 type condition struct {
-	key   string
-	tests []test
+	tests      []test
+	isRequired bool // an object without the key does not match
 }
 
 // test is one comparison of the value of a key.
@@ -44,7 +47,7 @@ const (
 // parseFilter parses the filter of a search, a JSON object. The error is an *Error: INVALID_FIELD.
 func parseFilter(text payload.JSON) (filter, error) {
 	if text == "" {
-		return nil, nil
+		return filter{}, nil
 	}
 	return parseObject(text, "")
 }
@@ -53,15 +56,19 @@ func parseFilter(text payload.JSON) (filter, error) {
 func parseObject(object payload.JSON, at string) (filter, error) {
 	fields, err := payload.Fields(object)
 	if err != nil {
-		return nil, refuseFilter(at, "is no JSON object")
+		return filter{}, refuseFilter(at, "is no JSON object")
 	}
-	parsed := make(filter, 0, len(fields))
+	parsed := filter{conditions: make(map[string]condition, len(fields))}
 	for _, field := range fields {
 		tests, err := parseWanted(field.Value, strings.TrimPrefix(at+"."+field.Key, "."))
 		if err != nil {
-			return nil, err
+			return filter{}, err
 		}
-		parsed = append(parsed, condition{field.Key, tests})
+		isRequired := !matchesAll(tests, payload.Null) // as LangGraph takes a key that is not there
+		if isRequired {
+			parsed.required++
+		}
+		parsed.conditions[field.Key] = condition{tests, isRequired}
 	}
 	return parsed, nil
 }
@@ -132,18 +139,20 @@ func refuseFilter(at, format string, args ...any) error {
 	return e
 }
 
-// matches reports whether a value meets the filter.
-func (f filter) matches(value payload.JSON) bool {
-	for i := range f {
-		part, has := payload.Lookup(value, f[i].key)
-		if !has {
-			part = "null" // as LangGraph takes a key that is not there
+func (f *filter) isEmpty() bool { return len(f.conditions) == 0 }
+
+// matches reports whether an object meets the filter.
+func (f *filter) matches(object payload.JSON) bool {
+	areMet, required := true, 0
+	err := payload.EachField(object, func(key string, value payload.JSON) bool {
+		c, has := f.conditions[key]
+		if has && c.isRequired {
+			required++
 		}
-		if !matchesAll(f[i].tests, part) {
-			return false
-		}
-	}
-	return true
+		areMet = !has || matchesAll(c.tests, value)
+		return areMet
+	})
+	return err == nil && areMet && required == f.required
 }
 
 func matchesAll(tests []test, value payload.JSON) bool {

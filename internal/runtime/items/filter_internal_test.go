@@ -1,6 +1,7 @@
 package items
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,22 @@ func TestFiltersCompareValues(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.matches, f.matches(value), c.filter)
 	}
+}
+
+// A filter that looks for each key alone takes hours here.
+func TestAFilterWithManyKeysReadsAValueOnce(t *testing.T) {
+	value, wanted := make([]payload.Field, 60_000), make([]payload.Field, 60_000)
+	for i := range value {
+		value[i] = payload.Field{Key: "v" + strconv.Itoa(i), Value: "1"}
+		wanted[i] = payload.Field{Key: "w" + strconv.Itoa(i), Value: payload.Null}
+	}
+	f, err := parseFilter(payload.Object(wanted))
+	require.NoError(t, err)
+	require.True(t, f.matches(payload.Object(value)))
+	f, err = parseFilter(payload.Object(value))
+	require.NoError(t, err)
+	require.True(t, f.matches(payload.Object(value)))
+	require.False(t, f.matches(payload.Object(value[1:])))
 }
 
 func TestWrongFiltersAreRefused(t *testing.T) {

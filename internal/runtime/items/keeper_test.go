@@ -456,3 +456,23 @@ func TestSearchesReadWhatIsBelowAlone(t *testing.T) {
 		require.Equal(t, [2]int64{6, 0}, [2]int64{counting.heads.Load(), counting.values.Load()})
 	})
 }
+
+// leavingStore has the caller leave while a value is read.
+type leavingStore struct {
+	checkpoint.Store
+
+	leave func()
+}
+
+func (s *leavingStore) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	defer s.leave()
+	return s.Store.Checkpoint(ctx, thread, namespace, id)
+}
+
+func TestASearchEndsWhenItsCallerLeaves(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	k := newKeeper(t, &leavingStore{memory.New(memory.Options{}), leave}, 100, 100)
+	put(t, k, newItem("users/k1", `{"n":1}`))
+	_, err := k.SearchItems(ctx, runtime.ItemQuery{Tenant: "default", Filter: `{"n":1}`, Limit: 10, MaxBytes: 1 << 20})
+	require.ErrorIs(t, err, context.Canceled)
+}

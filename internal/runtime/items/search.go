@@ -27,10 +27,10 @@ func (k *Keeper) SearchItems(ctx context.Context, q runtime.ItemQuery) ([]runtim
 	}
 	s := &search{keeper: k, query: &q, filter: wanted, skip: q.Offset}
 	threads := newThreadQuery(q.Tenant, q.Prefix)
-	if len(wanted) == 0 {
+	if wanted.isEmpty() {
 		threads.Limit = min(q.Limit, headsAtOnce)
 	}
-	if len(wanted) == 0 && q.Offset > 0 { // an index passes over what is not shown
+	if wanted.isEmpty() && q.Offset > 0 { // an index passes over what is not shown
 		s.skip = 0
 		if threads.Before, err = k.opts.Store.SkipThreads(ctx, threads, q.Offset); err != nil {
 			return nil, runtime.TranslateStoreError(err)
@@ -99,12 +99,12 @@ type search struct {
 	held   int // bytes of found
 }
 
-// visitHeads takes the items of some heads that are wanted. Errors: PAYLOAD_TOO_LARGE, and those of
-// the store.
+// visitHeads takes the items of some heads that are wanted. Errors: PAYLOAD_TOO_LARGE, those of
+// the store, and the cause of ctx.
 func (s *search) visitHeads(ctx context.Context, heads []checkpoint.Head) (more bool, err error) {
 	for len(heads) > 0 && !s.isFull() {
 		n := min(len(heads), valuesAtOnce)
-		if len(s.filter) == 0 {
+		if s.filter.isEmpty() {
 			n = min(n, s.query.Limit-len(s.found))
 		}
 		read, err := s.keeper.readItems(ctx, heads[:n])
@@ -112,6 +112,9 @@ func (s *search) visitHeads(ctx context.Context, heads []checkpoint.Head) (more 
 			return false, err
 		}
 		for i := range read {
+			if ctx.Err() != nil { // a filter takes its time with large values
+				return false, context.Cause(ctx)
+			}
 			if err := s.takeItem(ctx, &heads[i], read[i]); err != nil {
 				return false, err
 			}
