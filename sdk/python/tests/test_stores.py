@@ -142,6 +142,7 @@ async def test_pages_of_a_search_have_each_item_once(store: Any) -> None:
         ({"suffix": ("x", "*")}, [("a", "x", "1")]),
         ({"prefix": ("a",), "suffix": ("y",), "max_depth": 1}, [("a",)]),
         ({"max_depth": 2}, [("a",), ("a", "x"), ("a", "y"), ("b", "x")]),
+        ({"prefix": ("b",), "max_depth": 1 << 40}, [("b", "x")]),
         ({"limit": 2, "offset": 1}, [("a", "x", "1"), ("a", "y")]),
         ({"limit": 0}, []),
     ],

@@ -181,6 +181,7 @@ describe("GraphdStore", () => {
     await store.put(["short"], "k", {}, undefined, { ttl: 0.0005 });
     await expect.poll(async () => await store.get(["short"], "k", { refreshTtl: false })).toBeNull();
     await expect(store.put(["short"], "k", {}, false, { ttl: 0 })).rejects.toThrow("ttl is 0");
+    await expect(store.put(["short"], "k", {}, false, { ttl: 1e300 })).rejects.toThrow("ttl is 1e+300");
   });
 
   test("what it does not do is refused", async () => {

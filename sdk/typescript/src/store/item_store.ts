@@ -109,7 +109,7 @@ function readCount(name: string, count: number): number {
 }
 
 function readMinutes(ttl: number): number {
-  if (ttl > 0 && Number.isFinite(ttl)) return ttl * MINUTE;
+  if (ttl > 0 && ttl * MINUTE <= Number.MAX_SAFE_INTEGER) return ttl * MINUTE;
   throw new TypeError(`ttl is ${ttl}: want a number of minutes above 0, or nothing for an item that stays`);
 }
 

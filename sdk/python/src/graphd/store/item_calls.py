@@ -81,7 +81,7 @@ def _list(op: ListNamespacesOp) -> Call[Any]:
     request = pb.ListItemNamespacesRequest(
         prefix=_find_path(op.match_conditions or (), "prefix"),
         suffix=_find_path(op.match_conditions or (), "suffix"),
-        max_depth=op.max_depth,
+        max_depth=None if op.max_depth is None else min(op.max_depth, _MOST),
         limit=min(max(op.limit, 1), _MOST),
         offset=min(op.offset, _MOST),
     )
