@@ -109,7 +109,12 @@ func (c *call) decodeBody(to any) error {
 	if err == nil {
 		return nil
 	}
-	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+	wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ok && wrongType.Field == "":
+		return newError(http.StatusUnprocessableEntity, "INVALID_PAYLOAD_JSON",
+			fmt.Sprintf("the body is a JSON %s: want %s", wrongType.Value, nameType(wrongType.Type)))
+	case ok:
 		return invalidField(wrongType.Field, "is a JSON %s: want %s", wrongType.Value, nameType(wrongType.Type))
 	}
 	if wrong, ok := errors.AsType[*apiError](err); ok {
