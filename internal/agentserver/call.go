@@ -109,18 +109,22 @@ func (c *call) decodeBody(to any) error {
 	if err == nil {
 		return nil
 	}
-	wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case ok && wrongType.Field == "":
-		return newError(http.StatusUnprocessableEntity, "INVALID_PAYLOAD_JSON",
-			fmt.Sprintf("the body is a JSON %s: want %s", wrongType.Value, nameType(wrongType.Type)))
-	case ok:
-		return invalidField(wrongType.Field, "is a JSON %s: want %s", wrongType.Value, nameType(wrongType.Type))
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return refuseType(wrongType)
 	}
 	if wrong, ok := errors.AsType[*apiError](err); ok {
 		return wrong
 	}
 	return newError(http.StatusUnprocessableEntity, "INVALID_PAYLOAD_JSON", fmt.Sprintf("the body is no JSON object: %.200s", err.Error()))
+}
+
+// refuseType refuses a body, or a field of it, of another type.
+func refuseType(wrong *json.UnmarshalTypeError) *apiError {
+	format, of := "is a JSON %s: want %s", []any{wrong.Value, nameType(wrong.Type)}
+	if wrong.Field == "" {
+		return newError(http.StatusUnprocessableEntity, "INVALID_PAYLOAD_JSON", fmt.Sprintf("the body "+format, of...))
+	}
+	return invalidField(wrong.Field, format, of...)
 }
 
 // writeJSON answers with a value.
