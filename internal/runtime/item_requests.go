@@ -27,7 +27,8 @@ type ItemQuery struct {
 	Offset int
 	// Refresh lets the items that are found live for their TTL from now on.
 	Refresh  bool
-	MaxBytes int // of the values together
+	MaxBytes int         // of the values together
+	Memory   *CallMemory // of the call that shows them; nil = none
 }
 
 // ItemNamespaceQuery selects namespaces of a tenant that have items.

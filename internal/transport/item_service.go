@@ -89,7 +89,7 @@ func (s *itemService) SearchItems(ctx context.Context, req *graphdv1.SearchItems
 		return nil, err
 	}
 	defer leave()
-	q.MaxBytes = s.maxMessageBytes
+	q.MaxBytes, q.Memory = s.maxMessageBytes, interceptor.CallMemoryOf(ctx)
 	found, err := s.items.SearchItems(ctx, q)
 	if err != nil {
 		return nil, err

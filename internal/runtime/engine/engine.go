@@ -229,6 +229,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	})
 	e.items = items.New(items.Options{
 		Store: client, Committer: e.committer, Counts: e.newHoldings(items.TenantLimit(opts.ItemLimit)), Limit: opts.ItemLimit, Searched: opts.SearchedItems,
+		ReserveMemory: e.reader.ReserveValueMemory,
 	})
 	e.webhooks = webhooks.New(webhooks.Options{
 		Store: client, Committer: e.committer, Limit: opts.RunWebhookLimit, WakeScheduler: e.wakeScheduler, Logger: e.log,

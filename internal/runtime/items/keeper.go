@@ -32,6 +32,9 @@ type Options struct {
 	Counts    Counts
 	Limit     int // items of a tenant, as Counts knows it
 	Searched  int // items that one search looks at
+	// ReserveMemory reserves bytes for what is found, in the memory of a call. It waits for other
+	// calls. The error is the cause of ctx.
+	ReserveMemory func(ctx context.Context, memory *runtime.CallMemory, bytes int) error
 }
 
 // Keeper keeps items.
@@ -75,6 +78,9 @@ func (k *Keeper) PutItem(ctx context.Context, item runtime.Item) (runtime.Item, 
 func (k *Keeper) createItem(ctx context.Context, thread string, item runtime.Item) (runtime.Item, error) {
 	done, err := k.opts.Counts.AddThread(ctx, thread)
 	if errors.Is(err, &runtime.Error{Reason: runtime.ReasonQuotaExceeded}) {
+		if _, err := k.opts.Store.Head(ctx, thread); err == nil { // another call has made it, and counts
+			return item, checkpoint.ErrConflict
+		}
 		return item, k.newTooManyError()
 	}
 	if err != nil {

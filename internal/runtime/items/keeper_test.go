@@ -35,6 +35,18 @@ func newKeeper(t *testing.T, store checkpoint.Store, limit, searched int) *items
 
 func newKeeperAt(t *testing.T, store checkpoint.Store, limit, searched int, now func() time.Time) *items.Keeper {
 	t.Helper()
+	return items.New(newOptions(t, store, limit, searched, now))
+}
+
+func newKeeperWith(t *testing.T, store checkpoint.Store, change func(o *items.Options)) *items.Keeper {
+	t.Helper()
+	o := newOptions(t, store, 1000, 1000, time.Now)
+	change(&o)
+	return items.New(o)
+}
+
+func newOptions(t *testing.T, store checkpoint.Store, limit, searched int, now func() time.Time) items.Options {
+	t.Helper()
 	client := commit.NewStoreClient(store, 3, 5*time.Second, now)
 	committer := commit.NewCommitter(commit.Options{
 		Store: client, Owner: t.Name() + time.Now().String(), Attempts: 3, Timeout: 5 * time.Second, Now: client.CurrentTime, Observer: runtime.NopObserver{},
@@ -43,8 +55,12 @@ func newKeeperAt(t *testing.T, store checkpoint.Store, limit, searched int, now 
 	})
 	start := time.Now()
 	counts := holdings.New(holdings.Options{Limits: items.TenantLimit(limit), Store: client, Uptime: func() time.Duration { return time.Since(start) }})
-	return items.New(items.Options{Store: client, Committer: committer, Counts: counts, Limit: limit, Searched: searched})
+	return items.Options{
+		Store: client, Committer: committer, Counts: counts, Limit: limit, Searched: searched, ReserveMemory: reserveNothing,
+	}
 }
+
+func reserveNothing(context.Context, *runtime.CallMemory, int) error { return nil }
 
 // onEachStore runs a test on each store, and on one that encrypts.
 func onEachStore(t *testing.T, test func(t *testing.T, store checkpoint.Store)) {
@@ -475,4 +491,70 @@ func TestASearchEndsWhenItsCallerLeaves(t *testing.T) {
 	put(t, k, newItem("users/k1", `{"n":1}`))
 	_, err := k.SearchItems(ctx, runtime.ItemQuery{Tenant: "default", Filter: `{"n":1}`, Limit: 10, MaxBytes: 1 << 20})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// What a search has found is held until its answer is sent, so a search that finds much waits for
+// others.
+func TestASearchThatFindsMuchReservesMemory(t *testing.T) {
+	var reserved []int
+	refusal := error(nil)
+	k := newKeeperWith(t, memory.New(memory.Options{}), func(o *items.Options) {
+		o.ReserveMemory = func(_ context.Context, m *runtime.CallMemory, bytes int) error {
+			require.NotNil(t, m)
+			reserved = append(reserved, bytes)
+			return refusal
+		}
+	})
+	put := func(n, bytes int) {
+		for i := range n {
+			_, err := k.PutItem(t.Context(), newItem(fmt.Sprintf("s%d/%d", bytes, i), `{"x":"`+strings.Repeat("x", bytes)+`"}`))
+			require.NoError(t, err)
+		}
+	}
+	put(10, 10<<10)
+	put(10, 100<<10)
+	search := func(prefix string) ([]runtime.Item, error) {
+		return k.SearchItems(t.Context(), runtime.ItemQuery{
+			Tenant: "default", Prefix: []string{prefix}, Limit: 100, MaxBytes: 4 << 20, Memory: &runtime.CallMemory{},
+		})
+	}
+	found, err := search("s10240")
+	require.NoError(t, err)
+	require.Len(t, found, 10)
+	require.Empty(t, reserved)
+	found, err = search("s102400")
+	require.NoError(t, err)
+	require.Len(t, found, 10)
+	require.Equal(t, []int{4 << 20}, reserved)
+	refusal = context.Canceled
+	_, err = search("s102400")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// overtakenCounts refuses the first thread, when another call has made it meanwhile.
+type overtakenCounts struct {
+	items.Counts
+
+	overtake func()
+}
+
+func (c *overtakenCounts) AddThread(context.Context, string) (func(isMade bool), error) {
+	c.overtake()
+	return nil, runtime.Errorf(runtime.ReasonQuotaExceeded, "full")
+}
+
+func TestAPutThatIsOvertakenAtTheLimitChangesTheItem(t *testing.T) {
+	store := memory.New(memory.Options{})
+	other := newKeeper(t, store, 1000, 1000)
+	k := newKeeperWith(t, store, func(o *items.Options) {
+		o.Counts = &overtakenCounts{o.Counts, func() {
+			_, err := other.PutItem(t.Context(), newItem("a/k", `{"x":1}`))
+			require.NoError(t, err)
+		}}
+	})
+	_, err := k.PutItem(t.Context(), newItem("a/k", `{"x":2}`))
+	require.NoError(t, err)
+	item, err := other.GetItem(t.Context(), "default", []string{"a"}, "k", false)
+	require.NoError(t, err)
+	require.Equal(t, payload.JSON(`{"x":2}`), item.Value)
 }

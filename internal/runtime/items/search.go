@@ -16,6 +16,9 @@ import (
 const (
 	headsAtOnce  = 256
 	valuesAtOnce = 16 // read at the same time
+	// A search that finds more than this reserves memory for as much as it may find: values that
+	// were found are held until the answer is sent.
+	unreservedBytes = 256 << 10
 )
 
 // SearchItems finds items, the newest first. The errors are *Error: INVALID_FIELD for the filter,
@@ -97,6 +100,8 @@ type search struct {
 	skip   int // items that match and are not shown
 	found  []runtime.Item
 	held   int // bytes of found
+	// isReserved says that there is memory for all that may be found.
+	isReserved bool
 }
 
 // visitHeads takes the items of some heads that are wanted. Errors: PAYLOAD_TOO_LARGE, those of
@@ -138,6 +143,12 @@ func (s *search) takeItem(ctx context.Context, head *checkpoint.Head, item *runt
 	if s.held += item.Size(); s.held > s.query.MaxBytes {
 		return runtime.Errorf(runtime.ReasonPayloadTooLarge, "the items that were found have more than %d bytes together; ask for fewer with limit", s.query.MaxBytes).
 			WithLimit("max-message", int64(s.query.MaxBytes), int64(s.held))
+	}
+	if s.held > unreservedBytes && !s.isReserved {
+		if err := s.keeper.opts.ReserveMemory(ctx, s.query.Memory, s.query.MaxBytes); err != nil {
+			return err
+		}
+		s.isReserved = true
 	}
 	if s.query.Refresh {
 		s.keeper.refreshItem(ctx, head, item)
