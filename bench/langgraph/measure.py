@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import statistics
 import sys
 import time
@@ -120,7 +121,10 @@ async def run(o: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graphd", default="bin/graphd", help="the binary (bin/graphd)")
+    # servers run in folders of their own
+    parser.add_argument(
+        "--graphd", default=os.path.abspath("bin/graphd"), type=os.path.abspath, help="the binary (bin/graphd)"
+    )
     parser.add_argument(
         "--stores",
         default="memory,sqlite",
