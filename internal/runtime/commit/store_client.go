@@ -67,7 +67,8 @@ func NewStoreClient(store checkpoint.Store, attempts int, timeout time.Duration,
 func (s *StoreClient) CurrentTime() time.Time { return s.clock.currentTime() }
 
 // callStore makes one read, and repeats it while the store returns
-// checkpoint.ErrUnavailable: at most l.attempts calls, all within l.timeout. Errors:
+// checkpoint.ErrUnavailable: at most l.attempts calls, all within l.timeout. A
+// checkpoint.Immediate has one call. Errors:
 // checkpoint.ErrUnavailable, also for a read without an answer by then, and those of the
 // store.
 func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Context) (T, error)) (T, error) {

@@ -75,8 +75,11 @@ func (b *batch) joinNext(next *batch) bool {
 	if !areMessages || !isSameSource || next.pieces != nil {
 		return false
 	}
+	if b.bytes()+len(e.Value) > maxJoinedBytes {
+		return false // a message too large to be sent would come without its value
+	}
 	if b.pieces != nil {
-		return b.pieces.Len() < maxJoined && b.pieces.Size()+len(e.Value) < maxJoinedBytes && b.pieces.Append(e.Value)
+		return b.pieces.Len() < maxJoined && b.pieces.Append(e.Value)
 	}
 	pieces := payload.NewMessagePieces(first.Value)
 	if pieces == nil || !pieces.Append(e.Value) {

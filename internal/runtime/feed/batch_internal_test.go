@@ -181,14 +181,20 @@ func TestAFollowerThatComesAmongPiecesGetsThoseAfterIt(t *testing.T) {
 }
 
 func TestLargePiecesAreJoinedUpToALimit(t *testing.T) {
-	topic, f := newSlowFollower()
-	large := strings.Repeat("x", 10<<10)
-	for range joinBehind + 20 {
-		topic.publishEphemeral(newPiece("a", large), nil)
-		require.LessOrEqual(t, topic.bytes, ringBytes)
-	}
-	for _, e := range readEvents(t, f) {
-		require.LessOrEqual(t, len(e.Value), maxJoinedBytes)
+	for _, bytes := range []int{10 << 10, 40 << 10} {
+		topic, f := newSlowFollower()
+		for range ringBytes / bytes / 2 {
+			topic.publishEphemeral(newPiece("a", strings.Repeat("x", bytes)), nil)
+			require.LessOrEqual(t, topic.bytes, ringBytes)
+		}
+		for range joinBehind {
+			topic.publishEphemeral(newPiece("b", ""), nil)
+		}
+		events := readEvents(t, f)
+		require.Equal(t, "a", events[0].Task)
+		for _, e := range events {
+			require.LessOrEqual(t, len(e.Value), maxJoinedBytes)
+		}
 	}
 }
 
