@@ -122,9 +122,9 @@ func (p *storePair) waitForSignal(kinds ...checkpoint.SignalKind) (got checkpoin
 	}
 }
 
-// changeUntilTold makes changes until one is told, and lists the signals since it was made. A slot that
-// moves can end a subscription more than once. What changes meanwhile is not told: a follower reads it
-// in the log when it hears that the subscription is back.
+// changeUntilTold makes changes until one is told, and lists the signals since it was made. A slot
+// that moves can end a subscription more than once. What changes meanwhile is not told: a follower
+// reads it in the log when it hears that the subscription is back.
 func (p *storePair) changeUntilTold() (before []checkpoint.SignalKind) {
 	p.Helper()
 	for {
