@@ -112,6 +112,7 @@ func (s *Server) serveHTTP() {
 	if s.browsers == nil {
 		return
 	}
+	s.browsers.calls.SetServer(s.grpc)
 	go func() {
 		if err := s.grpc.ServeRelayed(s.browsers.calls); err != nil {
 			s.serveErrors <- fmt.Errorf("serving calls of browsers: %w", err)

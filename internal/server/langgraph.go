@@ -76,6 +76,7 @@ func (s *Server) serveLangGraph() {
 	if s.langGraph == nil {
 		return
 	}
+	s.langGraph.calls.SetServer(s.grpc)
 	go func() {
 		if err := s.grpc.ServeRelayed(s.langGraph.calls); err != nil {
 			s.serveErrors <- fmt.Errorf("serving calls of clients of LangGraph Server: %w", err)

@@ -195,7 +195,6 @@ type Server struct {
 
 	maxConnections int
 	interceptors   *interceptor.Interceptors
-	process        *interceptor.ProcessConn // nil = no program has the server in it
 	unread         *flow.UnreadTracker
 }
 
@@ -218,6 +217,7 @@ func NewServer(o Options) (*Server, error) {
 	incoming := flow.NewRequestTracker(flow.RequestLimits{
 		MaxBytes: o.MaxIncoming, MaxCalls: o.MaxOpenCalls, ArrivalTimeout: o.RequestPatience,
 	}, o.Log)
+	d.BoundRequests(incoming)
 	if o.Metrics != nil {
 		if err := d.CountCalls(o.Metrics); err != nil {
 			return nil, fmt.Errorf("transport: register metrics: %w", err)
@@ -340,10 +340,16 @@ func (s *Server) Local() *interceptor.LocalConn { return s.interceptors.NewLocal
 type ClientConn = grpc.ClientConnInterface
 
 // ConnectProcess returns the connection of the program that has the server in it. inMemory is one to
-// the same server, which that program closes. It is called once, before Drain.
+// the same server, which that program closes.
 func (s *Server) ConnectProcess(inMemory ClientConn) ClientConn {
-	s.process = s.interceptors.NewProcessConn(inMemory)
-	return s.process
+	return s.interceptors.NewProcessConn(inMemory)
+}
+
+// ConnectRelayed returns the connection of a client of another door of this process, with the TLS of
+// that client, nil = plain text. inMemory is one to the same server that ServeRelayed serves, for
+// streams.
+func (s *Server) ConnectRelayed(client net.Addr, secured *tls.ConnectionState, inMemory ClientConn) ClientConn {
+	return s.interceptors.NewRelayedConn(client, secured, inMemory)
 }
 
 // Serve accepts connections until the server is drained or stopped.
@@ -370,19 +376,20 @@ func (s *Server) Drain(ctx context.Context) error {
 		s.streams.DrainStreams()
 	})
 	s.drainWorkers(ctx)
-	s.process.RefuseCalls()
+	direct := s.interceptors.DirectCalls()
+	direct.RefuseCalls()
 	done := make(chan struct{})
 	go contain.Func(func() {
 		defer close(done)
 		s.grpc.GracefulStop()
-		s.process.AwaitCalls()
+		direct.AwaitCalls()
 	}, contain.LogPanic(s.log, "stopping panicked"))()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
 		s.grpc.Stop()
-		s.process.CutCalls()
+		direct.CutCalls()
 		<-done
 		return ctx.Err()
 	}
@@ -390,7 +397,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // CloseProcess has calls of the process fail for good. A server that is drained has them call again
 // before.
-func (s *Server) CloseProcess() { s.process.Close() }
+func (s *Server) CloseProcess() { s.interceptors.DirectCalls().Close() }
 
 // Stop cuts all connections at once.
 func (s *Server) Stop() {
@@ -402,7 +409,7 @@ func (s *Server) Stop() {
 		s.hub.Close()
 	}
 	s.grpc.Stop()
-	s.process.CutCalls()
+	s.interceptors.DirectCalls().CutCalls()
 }
 
 // drainWorkers lets the workers finish the tasks of the current supersteps, for as

@@ -28,7 +28,8 @@ type connection struct {
 	address net.Addr
 
 	mu       sync.Mutex
-	calls    *grpc.ClientConn // nil = none was made yet
+	inMemory *grpc.ClientConn         // nil = none was made yet
+	calls    grpc.ClientConnInterface // takes it for what is not unary
 	isClosed bool
 }
 
@@ -71,13 +72,13 @@ func (c *connection) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.isClosed = true
-	if c.calls != nil {
-		_ = c.calls.Close() // the only error is that it is closed
+	if c.inMemory != nil {
+		_ = c.inMemory.Close() // the only error is that it is closed
 	}
 }
 
-// openConnection returns the gRPC connection for the calls of a request, and makes it before the
-// first one. The error is errConnectionClosed.
+// openConnection returns the connection for the calls of a request, and makes it before the first
+// one. The error is errConnectionClosed.
 func (c *connections) openConnection(r *http.Request) (grpc.ClientConnInterface, error) {
 	known, ok := r.Context().Value(connectionKey{}).(*connection)
 	if !ok {
@@ -92,7 +93,7 @@ func (c *connections) openConnection(r *http.Request) (grpc.ClientConnInterface,
 		return known.calls, nil
 	}
 	from := browser{address: known.address, tls: r.TLS}
-	calls, err := grpc.NewClient("passthrough:///memory",
+	inMemory, err := grpc.NewClient("passthrough:///memory",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.listener.connectBrowser(ctx, from) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // inside the process
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.maxMessageBytes+headroomBytes), grpc.MaxCallSendMsgSize(c.maxMessageBytes+headroomBytes)),
@@ -102,8 +103,11 @@ func (c *connections) openConnection(r *http.Request) (grpc.ClientConnInterface,
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the server in this process: %w", err)
 	}
-	known.calls = calls
-	return calls, nil
+	known.inMemory, known.calls = inMemory, inMemory
+	if s := c.listener.server; s != nil {
+		known.calls = s.ConnectRelayed(from.address, from.tls, inMemory)
+	}
+	return known.calls, nil
 }
 
 // headroomBytes is how much more than its value a message may have.

@@ -21,9 +21,9 @@ type DoorOptions struct {
 	Callers CallerParts
 }
 
-// Door lets another API over HTTP call the services of the server in this process. A call goes over
-// a gRPC connection in memory, as the client of the HTTP connection: identity, roles, limits and
-// audit are those of gRPC, and the calls end with the HTTP connection.
+// Door lets another API over HTTP call the services of the server in this process, as the client of
+// the HTTP connection: identity, roles, limits and audit are those of gRPC, and the calls end with
+// the HTTP connection. A stream goes over a gRPC connection in memory.
 type Door struct {
 	most     int64
 	callers  CallerParts

@@ -7,14 +7,23 @@ import (
 	"net"
 	"sync"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 )
 
 // pipeBytes is what each direction of a connection in memory holds until it is read.
 const pipeBytes = 64 << 10
 
+// Server is the gRPC server in this process.
+type Server interface {
+	// ConnectRelayed returns the connection of a client, with its TLS, nil = plain text. inMemory is
+	// one that Accept has returned.
+	ConnectRelayed(client net.Addr, secured *tls.ConnectionState, inMemory grpc.ClientConnInterface) grpc.ClientConnInterface
+}
+
 // Listener hands connections in memory to a gRPC server.
 type Listener struct {
+	server    Server // nil = all calls take a connection in memory
 	dials     chan dial
 	closed    chan struct{}
 	closeOnce sync.Once
@@ -24,6 +33,10 @@ type Listener struct {
 func NewListener() *Listener {
 	return &Listener{dials: make(chan dial), closed: make(chan struct{})}
 }
+
+// SetServer sets the server that answers unary calls without a connection in memory. It is called
+// before the first request is served.
+func (l *Listener) SetServer(s Server) { l.server = s }
 
 // Accept waits for a connection. The error is net.ErrClosed.
 func (l *Listener) Accept() (net.Conn, error) {

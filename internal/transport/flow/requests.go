@@ -72,9 +72,9 @@ const smallConnectionCalls = 64
 // TrackedRequest counts the bytes that a client has sent of one call.
 type TrackedRequest struct {
 	tracker  *RequestTracker
-	conn     *inboundConn
-	id       uint32
-	cancel   context.CancelFunc // of the call
+	conn     *inboundConn       // nil = the request came over no connection of gRPC, and is whole
+	id       uint32             // in conn
+	cancel   context.CancelFunc // of the call, which arrives
 	isStream bool               // several messages may follow
 
 	heldBytes     int64     // guarded by RequestTracker.mu, as are the fields below
@@ -103,8 +103,8 @@ func (rt *RequestTracker) BeginCall(ctx context.Context, info *tap.Info) (contex
 	}
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	if rt.maxCalls > 0 && (rt.openCalls >= rt.maxCalls || rt.openCalls >= rt.maxCalls-rt.maxCalls/4 && len(from.requestsByStream) >= smallConnectionCalls) {
-		return ctx, reason.BuildStatus(codes.ResourceExhausted, tooManyRequestsError("calls", "max-open-calls", int64(rt.maxCalls)), nil)
+	if err := rt.checkOpenCalls(len(from.requestsByStream)); err != nil {
+		return ctx, err
 	}
 	r := &TrackedRequest{tracker: rt, conn: from, id: from.newestStream, isStream: rt.streamMethods[info.FullMethodName], arrivingSince: time.Now()}
 	ctx, r.cancel = context.WithCancel(context.WithValue(ctx, requestKey{}, r))
@@ -115,6 +115,31 @@ func (rt *RequestTracker) BeginCall(ctx context.Context, info *tap.Info) (contex
 	}
 	context.AfterFunc(ctx, contain.Func(r.endCall, func(*contain.PanicError) {}))
 	return ctx, nil
+}
+
+// checkOpenCalls refuses a further call of a connection that has so many. The error is a status. The
+// caller holds mu.
+func (rt *RequestTracker) checkOpenCalls(ofConnection int) error {
+	isFull := rt.openCalls >= rt.maxCalls || rt.openCalls >= rt.maxCalls-rt.maxCalls/4 && ofConnection >= smallConnectionCalls
+	if rt.maxCalls == 0 || !isFull {
+		return nil
+	}
+	return reason.BuildStatus(codes.ResourceExhausted, tooManyRequestsError("calls", "max-open-calls", int64(rt.maxCalls)), nil)
+}
+
+// BeginWholeCall registers a call without a connection of gRPC, whose request of size bytes is whole.
+// Its client has ofConnection other calls. end must be called when the call is over. The error is a
+// status.
+func (rt *RequestTracker) BeginWholeCall(ctx context.Context, size, ofConnection int) (tracked context.Context, end func(), err error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if err := rt.checkOpenCalls(ofConnection); err != nil {
+		return ctx, nil, err
+	}
+	r := &TrackedRequest{tracker: rt, arrivingSince: time.Now()}
+	rt.openCalls++
+	rt.addBytes(r, int64(size))
+	return context.WithValue(ctx, requestKey{}, r), r.endCall, nil
 }
 
 func tooManyRequestsError(what, limit string, most int64) *runtime.Error {
@@ -275,7 +300,9 @@ func (r *TrackedRequest) endCall() {
 	defer r.tracker.mu.Unlock()
 	r.tracker.dropRequest(r)
 	r.tracker.openCalls--
-	delete(r.conn.requestsByStream, r.id)
+	if r.conn != nil {
+		delete(r.conn.requestsByStream, r.id)
+	}
 }
 
 // dropRequest stops counting a call. The caller holds mu.

@@ -40,17 +40,22 @@ func (c relayingCredentials) ServerHandshake(raw net.Conn) (net.Conn, credential
 	if !ok {
 		return c.TransportCredentials.ServerHandshake(raw)
 	}
-	info := RelayedInfo{credentials.TLSInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}}
-	if state := relayed.RelayedTLS(); state != nil {
-		info.State, info.SecurityLevel = *state, credentials.PrivacyAndIntegrity
-	}
-	return raw, info, nil
+	return raw, NewRelayedInfo(relayed.RelayedTLS()), nil
 }
 
 // RelayedInfo is the AuthInfo of a relayed connection, with the TLS of its client; the State is
 // zero in plain text. Metadata of its calls may have what the other door says of the client.
 type RelayedInfo struct {
 	credentials.TLSInfo
+}
+
+// NewRelayedInfo returns the AuthInfo of a client with this TLS, nil = plain text.
+func NewRelayedInfo(secured *tls.ConnectionState) RelayedInfo {
+	info := RelayedInfo{credentials.TLSInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}}
+	if secured != nil {
+		info.State, info.SecurityLevel = *secured, credentials.PrivacyAndIntegrity
+	}
+	return info
 }
 
 // ProcessInfo is the AuthInfo of calls that this process makes to itself. Their caller is the process.

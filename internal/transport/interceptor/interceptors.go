@@ -37,6 +37,8 @@ type Interceptors struct {
 	authorizer    Authorizer    // nil = every caller may make every call
 	quotas        Quotas        // nil = callers have no limits
 	unaryMethods  unaryMethods  // for calls without a connection
+	directCalls   *CallGate
+	requests      *flow.RequestTracker // bounds the calls of other doors, nil = nothing does
 
 	maxMessageBytes int // bytes
 	receiver        flow.MessageReceiver
@@ -52,13 +54,20 @@ func New(
 ) *Interceptors {
 	return &Interceptors{
 		errorMapper: mapper, unread: unread, authenticator: authenticator, maxMessageBytes: maxMessageBytes, log: log,
-		unaryMethods: unaryMethods{}, codec: flow.NewCodec(),
+		unaryMethods: unaryMethods{}, codec: flow.NewCodec(), directCalls: newCallGate(),
 	}
 }
 
 // LimitCalls makes the interceptors refuse calls beyond quotas; nil = they refuse none.
 // It is called before ServerOptions.
 func (i *Interceptors) LimitCalls(quotas Quotas) { i.quotas = quotas }
+
+// BoundRequests makes the calls of other doors count among those of all connections.
+func (i *Interceptors) BoundRequests(requests *flow.RequestTracker) { i.requests = requests }
+
+// DirectCalls returns what counts the calls of DirectConns, and refuses them when the server
+// goes down.
+func (i *Interceptors) DirectCalls() *CallGate { return i.directCalls }
 
 // CountCalls makes the interceptors count calls, with metrics that it registers.
 // Errors: those of metrics.Register.

@@ -3,12 +3,14 @@ package transport_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -36,13 +38,20 @@ func connectProcess(t *testing.T, c testClient) grpc.ClientConnInterface {
 	return c.server.ConnectProcess(c.conn)
 }
 
+// connectRelayed returns the connection of a client of another door of the server of c.
+func connectRelayed(t *testing.T, c testClient) grpc.ClientConnInterface {
+	t.Helper()
+	connectProcess(t, c) // it serves
+	return c.server.ConnectRelayed(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 4711}, nil, c.conn)
+}
+
 // A call inside the process has the answer, or the error with all its details, of the same call over
 // a connection: each method with an empty request, and some with one that is answered or refused.
-func TestProcessConnGivesWhatGRPCGives(t *testing.T) {
+func TestDirectConnsGiveWhatGRPCGives(t *testing.T) {
 	e := newFakeEngine()
 	e.interrupts = []checkpoint.Interrupt{{ID: "i1", Thread: "t1", Run: "run-1", Graph: "g", State: checkpoint.InterruptOpen, Value: `"ok?"`}}
 	c := startServer(t, e)
-	direct := connectProcess(t, c)
+	conns := []grpc.ClientConnInterface{c.conn, connectProcess(t, c), connectRelayed(t, c)}
 	requests := []struct {
 		method  string
 		request proto.Message
@@ -65,14 +74,14 @@ func TestProcessConnGivesWhatGRPCGives(t *testing.T) {
 	for _, r := range requests {
 		t.Run(r.method, func(t *testing.T) {
 			ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "same")
-			answers, headers, refusals := [2]proto.Message{}, [2]metadata.MD{}, [2]error{}
-			for i, conn := range []grpc.ClientConnInterface{c.conn, direct} {
+			answers, headers, refusals := [3]proto.Message{}, [3]metadata.MD{}, [3]error{}
+			for i, conn := range conns {
 				answers[i] = newAnswer(t, r.method)
 				refusals[i] = conn.Invoke(ctx, r.method, r.request, answers[i], grpc.Header(&headers[i]))
+				requireSameStatus(t, status.Convert(refusals[0]), status.Convert(refusals[i]))
+				requireSameMessage(t, answers[0], answers[i])
+				require.Equal(t, headers[0].Get("x-request-id"), headers[i].Get("x-request-id"))
 			}
-			requireSameStatus(t, status.Convert(refusals[0]), status.Convert(refusals[1]))
-			requireSameMessage(t, answers[0], answers[1])
-			require.Equal(t, headers[0].Get("x-request-id"), headers[1].Get("x-request-id"))
 		})
 	}
 }
@@ -305,6 +314,57 @@ func TestDrainCutsCallsOfTheProcess(t *testing.T) {
 	defer cancel()
 	require.ErrorIs(t, c.server.Drain(ctx), context.DeadlineExceeded)
 	require.Equal(t, codes.Unavailable, status.Code(<-ended))
+}
+
+// The bounds of connections hold for the clients of other doors together with those of gRPC.
+func TestRelayedConnIsBounded(t *testing.T) {
+	registry := stuckRegistry{&fakeRegistry{entries: []runtime.GraphEntry{{Graph: &graph.Graph{Name: "g"}}}}, make(chan struct{}), make(chan struct{})}
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
+		o.Registry, o.MaxOpenCalls, o.MaxIncoming, o.MaxMessageBytes = registry, 1, 64<<10, 128<<10
+	})
+	direct := graphdv1.NewRegistryServiceClient(connectRelayed(t, c))
+	large := &graphdv1.GetGraphRequest{Graph: "g", Version: strings.Repeat("v", 60<<10)}
+	_, err := direct.GetGraph(t.Context(), large)
+	requireLimit(t, err, "max-incoming")
+
+	answered := make(chan error, 1)
+	go func() {
+		_, err := direct.GetGraph(t.Context(), &graphdv1.GetGraphRequest{Graph: "g"})
+		answered <- err
+	}()
+	<-registry.stuck
+	_, err = direct.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+	requireLimit(t, err, "max-open-calls")
+	_, err = c.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+	requireLimit(t, err, "max-open-calls")
+	close(registry.release)
+	require.NoError(t, <-answered)
+	require.Eventually(t, func() bool { // the end of a call is counted a moment later
+		_, err := direct.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+		return err == nil
+	}, 10*time.Second, time.Millisecond)
+}
+
+func requireLimit(t *testing.T, err error, name string) {
+	t.Helper()
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			require.Equal(t, name, info.GetMetadata()["limit"])
+			return
+		}
+	}
+	require.Fail(t, "the error has no details", "%v", err)
+}
+
+// A client of another door gets no answer that is larger than gRPC would send.
+func TestRelayedConnBoundsAnswers(t *testing.T) {
+	registry := &fakeRegistry{entries: []runtime.GraphEntry{{Graph: &graph.Graph{Name: "g"}, Versions: []string{strings.Repeat("v", 200<<10)}}}}
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Registry, o.MaxMessageBytes = registry, 100<<10 })
+	for name, conn := range map[string]grpc.ClientConnInterface{"gRPC": c.conn, "relayed": connectRelayed(t, c)} {
+		_, err := graphdv1.NewRegistryServiceClient(conn).GetGraph(t.Context(), &graphdv1.GetGraphRequest{Graph: "g"})
+		require.Equal(t, codes.ResourceExhausted, status.Code(err), "%s: %v", name, err)
+	}
 }
 
 // stuckRegistry does not answer before it is released.

@@ -2,9 +2,9 @@ package interceptor
 
 import (
 	"context"
+	"crypto/tls"
+	"net"
 	"strings"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,43 +13,42 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/graphd-dev/graphd/internal/contain"
-	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/stack"
 	"github.com/graphd-dev/graphd/internal/transport/handshake"
-	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// ProcessConn is the connection of the program that has the server in it. A unary call is one of the
-// handler, behind the interceptors of every call, and does not pass HTTP/2. Streams, and calls that
-// only gRPC can answer, take a connection in memory. It is safe for concurrent use.
-type ProcessConn struct {
+// DirectConn is a connection inside the process: that of the program that has the server in it, or
+// that of a client of another door. A unary call is one of the handler, behind the interceptors of
+// every call, and does not pass HTTP/2. Streams, and calls that only gRPC can answer, take a
+// connection in memory. It is safe for concurrent use.
+type DirectConn struct {
 	grpc.ClientConnInterface // in memory
 
 	interceptors *Interceptors
 	chain        grpc.UnaryServerInterceptor
 	from         *peer.Peer
-
-	mu         sync.Mutex
-	openCalls  int
-	isDraining bool          // takes no further calls
-	isClosed   bool          // and has said so for good
-	idle       chan struct{} // closed when isDraining and no call is open
-	cutting    sync.Once
-	cut        chan struct{} // closed when clients do not wait for open calls any more
+	bounds       *directBounds // nil = the calls are not bounded
 }
 
 // NewProcessConn makes the connection of the program, with one in memory for what is not unary.
-func (i *Interceptors) NewProcessConn(inMemory grpc.ClientConnInterface) *ProcessConn {
-	return &ProcessConn{
-		ClientConnInterface: inMemory, interceptors: i, chain: chainUnary(i.unaryInterceptors()),
-		from: &peer.Peer{Addr: processAddr{}, AuthInfo: handshake.NewProcessInfo()},
-		idle: make(chan struct{}), cut: make(chan struct{}),
-	}
+func (i *Interceptors) NewProcessConn(inMemory grpc.ClientConnInterface) *DirectConn {
+	return i.newDirectConn(inMemory, &peer.Peer{Addr: processAddr{}, AuthInfo: handshake.NewProcessInfo()}, nil)
+}
+
+// NewRelayedConn makes the connection of a client of another door, with one in memory for what is not
+// unary. The bounds of calls and requests over connections hold for its calls.
+func (i *Interceptors) NewRelayedConn(client net.Addr, secured *tls.ConnectionState, inMemory grpc.ClientConnInterface) *DirectConn {
+	from := &peer.Peer{Addr: client, AuthInfo: handshake.NewRelayedInfo(secured)}
+	return i.newDirectConn(inMemory, from, &directBounds{requests: i.requests, most: i.maxMessageBytes + answerHeadroom})
+}
+
+func (i *Interceptors) newDirectConn(inMemory grpc.ClientConnInterface, from *peer.Peer, bounds *directBounds) *DirectConn {
+	return &DirectConn{ClientConnInterface: inMemory, interceptors: i, chain: chainUnary(i.unaryInterceptors()), from: from, bounds: bounds}
 }
 
 // Invoke makes a call. The error is a gRPC status. As over a connection, the caller does not wait for
 // a handler when ctx has ended, and the handler sees no values of ctx but the outgoing metadata.
-func (c *ProcessConn) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
+func (c *DirectConn) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
 	headers, _ := metadata.FromOutgoingContext(ctx)
 	if _, ok := c.interceptors.unaryMethods[method]; !ok || needsConnection(options) || !isPlain(headers) {
 		return c.ClientConnInterface.Invoke(ctx, method, args, reply, options...)
@@ -74,15 +73,22 @@ type directAnswer struct {
 	err     error // a status
 }
 
-func (c *ProcessConn) awaitAnswer(ctx context.Context, call *directCall, options []grpc.CallOption) (any, error) {
-	if err := c.beginCall(); err != nil {
+func (c *DirectConn) awaitAnswer(ctx context.Context, call *directCall, options []grpc.CallOption) (any, error) {
+	gate := c.interceptors.directCalls
+	if err := gate.beginCall(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(serverContext{ctx})
 	defer cancel()
+	ctx, release, err := c.bounds.admitCall(ctx, call.request.Len())
+	if err != nil {
+		gate.endCall()
+		return nil, err
+	}
 	ended := make(chan directAnswer, 1)
 	go contain.Func(func() {
-		defer c.endCall()
+		defer gate.endCall()
+		defer release()
 		stack.Grow()
 		message, err := call.serveCall(ctx, c.chain)
 		ended <- directAnswer{message, err}
@@ -93,94 +99,12 @@ func (c *ProcessConn) awaitAnswer(ctx context.Context, call *directCall, options
 	select {
 	case a := <-ended:
 		call.stream.fillOptions(options, c.from)
-		return a.message, a.err
+		return a.message, c.bounds.checkAnswer(a)
 	case <-ctx.Done():
 		return nil, status.FromContextError(ctx.Err()).Err()
-	case <-c.cut:
+	case <-gate.cut:
 		return nil, errDraining()
 	}
-}
-
-// beginCall counts a call. The error is a status: that of a server that is drained, for which clients
-// call again, or that of one that is closed.
-func (c *ProcessConn) beginCall() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.isClosed:
-		return status.Error(codes.Canceled, "the server in this process is closed")
-	case c.isDraining:
-		return errDraining()
-	}
-	c.openCalls++
-	return nil
-}
-
-func (c *ProcessConn) endCall() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.openCalls--; c.openCalls == 0 && c.isDraining {
-		close(c.idle)
-	}
-}
-
-// cutPatience is how long handlers may take that were cut, to end with their contexts.
-const cutPatience = time.Second
-
-// RefuseCalls refuses further calls. nil has none.
-func (c *ProcessConn) RefuseCalls() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.isDraining && c.openCalls == 0 {
-		close(c.idle)
-	}
-	c.isDraining = true
-}
-
-// AwaitCalls waits until the calls that are open have ended, after RefuseCalls. Handlers that were cut
-// have cutPatience.
-func (c *ProcessConn) AwaitCalls() {
-	if c == nil {
-		return
-	}
-	select {
-	case <-c.idle:
-		return
-	case <-c.cut:
-	}
-	patience := time.NewTimer(cutPatience)
-	defer patience.Stop()
-	select {
-	case <-c.idle:
-	case <-patience.C:
-	}
-}
-
-// CutCalls ends the calls that are open, and refuses further ones. Handlers learn it by their
-// contexts.
-func (c *ProcessConn) CutCalls() {
-	if c != nil {
-		c.RefuseCalls()
-		c.cutting.Do(func() { close(c.cut) })
-	}
-}
-
-// Close has calls fail for good: clients do not call again.
-func (c *ProcessConn) Close() {
-	if c != nil {
-		c.RefuseCalls()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.isClosed = true
-	}
-}
-
-// errDraining refuses a call of a server that goes down.
-func errDraining() error {
-	return reason.BuildStatus(codes.Unavailable, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down"), nil)
 }
 
 // isPlain reports whether a connection would take metadata as it is. It refuses other metadata, and
