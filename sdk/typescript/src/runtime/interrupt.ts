@@ -2,16 +2,12 @@ import { encode } from "../codec/index.js";
 import { GraphInterrupt, GraphValueError, InterruptDismissed, InterruptExpired } from "../errors/index.js";
 import type { InterruptOptions } from "../values/index.js";
 import { parseExactly, writeCanonical } from "./canonical_json.js";
-import { checkDriftIgnore, checkSecret, hideParts } from "./pointers.js";
+import { hideParts } from "./pointers.js";
+import { checkQuestionOptions } from "./question_options.js";
 import { Question, type QuestionOptions } from "./replay.js";
 import { RefusedAnswer, type ResponseSchema, readResponseSchema } from "./response_schema.js";
 import { currentScope, requiredTask } from "./task.js";
 
-const WORDS: Readonly<Record<string, readonly string[]>> = {
-  onExpiry: ["fail_node", "resume_default", "cancel_run"],
-  priority: ["low", "normal", "high", "urgent"],
-  drift: ["fail", "ask_again", "accept"],
-};
 const NOT_SHOWN = "why is not shown, because it has secret parts";
 
 /**
@@ -34,8 +30,9 @@ export function interrupt<I = unknown, R = any>(value: I, options: InterruptOpti
       },
     );
   }
+  checkQuestionOptions(options);
   const wanted = readResponseSchema(options.responseSchema ?? options.schema);
-  checkOptions(options, wanted);
+  if (options.onExpiry === "resume_default") checkDefault(options, wanted);
   let asked: QuestionOptions = { ...options, schemaText: wanted.text };
   for (;;) {
     const answer = ask(value, asked);
@@ -73,20 +70,6 @@ export function interruptOf(question: Question): GraphInterrupt {
 
 function hideSecrets({ text, secret }: Question): unknown {
   return JSON.parse(writeCanonical(hideParts(parseExactly(text), secret).value));
-}
-
-function checkOptions(options: InterruptOptions, wanted: ResponseSchema): void {
-  for (const [name, words] of Object.entries(WORDS)) {
-    const given = (options as Record<string, unknown>)[name];
-    if (given !== undefined && !words.includes(String(given))) {
-      throw new TypeError(
-        `${name} must be one of ${words.map((word) => `"${word}"`).join(", ")}, not ${String(given)}`,
-      );
-    }
-  }
-  checkDriftIgnore(options.driftIgnore ?? []);
-  checkSecret(options.secret ?? []);
-  if (options.onExpiry === "resume_default") checkDefault(options, wanted);
 }
 
 function checkDefault(options: InterruptOptions, wanted: ResponseSchema): void {

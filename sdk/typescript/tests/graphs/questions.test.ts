@@ -196,11 +196,47 @@ describe("questions", () => {
     });
   });
 
-  test("what a question takes is checked", async () => {
-    const { graph, config } = asking(() => interrupt("x", { drift: "never" as never }));
-    await expect(graph.invoke({}, config)).rejects.toThrow(/drift must be one of/);
-    const secret = asking(() => interrupt({ card: 1 }, { secret: ["/card", "/card/number"] }));
-    await expect(secret.graph.invoke({}, secret.config)).rejects.toThrow(/overlap/);
-    expect(new InterruptDismissed("no").reason).toBe("no");
+  test.each([
+    [{ drift: "never" }, 'drift must be one of "fail", "ask_again", "accept", not "never"'],
+    [{ assignee: ["ann"] }, 'interrupt() has no "assignee"; it takes responseSchema, schema, key'],
+    [{ key: 5 }, "key must be a text, not 5"],
+    [{ assignees: "ann" }, 'assignees must be a list of texts, like ["ann"], not "ann"'],
+    [{ ttl: "5m" }, 'ttl must be a number of milliseconds, 0 or more, not "5m"'],
+    [{ people: { group: ["finance"] } }, 'people has no "group"; it takes users, groups, approvals'],
+    [{ people: { groups: "finance" } }, 'people.groups must be a list of texts, like ["ann"], not "finance"'],
+    [{ people: { approvals: "2" } }, 'people.approvals must be a whole number, 0 or more, not "2"'],
+    [{ people: { exclusive: "yes" } }, 'people.exclusive must be true or false, not "yes"'],
+    [{ people: ["ann"] }, "people must be an object, not such a list"],
+    [{ steps: { remind: { after: 1 } } }, "steps must be a list, not an object with remind"],
+    [
+      { steps: [{ after: 5, remind: {} }] },
+      "steps[0] must be { remind: { after } } or { escalate: { after, groups } }, not an object with after, remind",
+    ],
+    [
+      { steps: [{ remind: {} }] },
+      "steps[0].remind.after must be a number of milliseconds, 0 or more, not undefined",
+    ],
+    [{ steps: [{ escalate: { after: 1, priority: "top" } }] }, "steps[0].escalate.priority must be one of"],
+    [{ steps: [{ remind: { after: 1, priority: "high" } }] }, 'steps[0].remind has no "priority"'],
+    [7, "the options of interrupt() must be an object, not 7"],
+    [{ secret: ["/card", "/card/number"] }, "overlap"],
+  ])("an option that a question does not take is refused: %j", async (options, problem) => {
+    const { graph, config } = asking(() => interrupt({ card: 1 }, options as never));
+    const refused = await graph.invoke({}, config).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(TypeError);
+    expect((refused as TypeError).message).toContain(problem);
   });
+
+  test("options that are undefined are as if they were left out", async () => {
+    const options = {
+      key: undefined,
+      people: undefined,
+      steps: [{ remind: { after: 1, users: undefined } }],
+      ttl: 9e9,
+    };
+    const { graph, config } = asking(() => interrupt("x", options as never));
+    expect(questionsOf(await graph.invoke({}, config))).toEqual(["x"]);
+  });
+
+  test("a dismissal has its reason", () => expect(new InterruptDismissed("no").reason).toBe("no"));
 });
