@@ -141,6 +141,19 @@ describe("runs", () => {
     expect((await client.wait(threadId)).state).toBe("cancelled");
   });
 
+  test("start goes on with a run by an answer", async () => {
+    const threadId = "answered by start";
+    const asked = await client.invoke("refund", { request: "d" }, { threadId });
+    await expect(client.start("refund", new Command({ resume: "no" }), { threadId })).rejects.toThrow(
+      InvalidResumeError,
+    );
+    const byId = new Command({ resume: { [asked.__interrupt__[0].id]: { decision: "approved" } } });
+    const { runId } = await client.start("refund", byId, { threadId });
+    expect((await client.wait(threadId, runId)).state).toBe("succeeded");
+    await expect(client.start("refund", approve, { threadId })).rejects.toThrow(NothingToResumeError);
+    await expect(client.start("refund", null, { threadId: "never" })).rejects.toThrow(EmptyInputError);
+  });
+
   test("the ids of runs are those of their callers", async () => {
     const options = { threadId: "own id", runId: "run-1" };
     const run = await client.start("refund", { request: "c" }, options);

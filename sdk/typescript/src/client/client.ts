@@ -100,7 +100,7 @@ export class Client {
     for await (const item of streamRun(call)) yield formatChunk(item, format);
   }
 
-  /** Starts a run, and returns it at once. */
+  /** Starts a run, or goes on with one, by what `invoke` takes. Returns it at once. */
   async start(graph: string, input: unknown, options: RunOptions = {}): Promise<Run> {
     return readRun(await beginRun(this.createCall(graph, input, options)));
   }

@@ -1,5 +1,10 @@
 import type { ResumeRequest, StreamRequest } from "../_gen/graphd/v1/graph_service_pb.js";
-import { ConcurrencyPolicy, OpenInterruptPolicy, type RunSpec } from "../_gen/graphd/v1/run_pb.js";
+import {
+  ConcurrencyPolicy,
+  OpenInterruptPolicy,
+  type ResumeSpec,
+  type RunSpec,
+} from "../_gen/graphd/v1/run_pb.js";
 import { EmptyInputError, type GraphdError, NothingToResumeError } from "../errors/index.js";
 import type { EventRequest } from "./event_stream.js";
 import type { NamedVersion } from "./named_version.js";
@@ -7,6 +12,8 @@ import type { NamedVersion } from "./named_version.js";
 /** What a call does about refusals of its request: some requests can be changed so that they are taken. */
 export class RefusedRequest {
   private first: GraphdError | undefined;
+  /** The call goes on without a right that its caller has not got. */
+  private denied: GraphdError | undefined;
 
   /** A node that joined its own run would wait for itself. */
   constructor(
@@ -23,9 +30,15 @@ export class RefusedRequest {
       return joinRun(request.start, error);
     }
     if (this.first !== undefined) throw this.first;
-    if ("resume" in request) this.recoverResume(request.resume, error);
-    else await this.recoverStart(request.start, error);
-    this.first = error;
+    // Only here the right is wanted: the thread has open questions.
+    if (this.denied !== undefined && error.serverReason === "THREAD_INTERRUPTED") throw this.denied;
+    if (goesWithoutRight(request, error)) {
+      this.denied = error;
+    } else {
+      if ("resume" in request) this.recoverResume(request.resume, error);
+      else await this.recoverStart(request.start, error);
+      this.first = error;
+    }
     // Another request: the id of the refused one stands for that.
     const changed = "resume" in request ? request.resume : request.start;
     changed.requestId += ".2";
@@ -37,8 +50,6 @@ export class RefusedRequest {
       // A breakpoint is no question: LangGraph goes on and drops the answer.
       delete resume.single;
       resume.responses = [];
-    } else if (resume !== undefined && lacksRight(error, "replace-settings")) {
-      delete resume.settings;
     } else if (error.serverReason === "THREAD_NOT_FOUND") {
       throw new NothingToResumeError("the thread has never run, so nothing waits for an answer", {
         reason: error.serverReason,
@@ -52,8 +63,6 @@ export class RefusedRequest {
     if (run !== undefined && this.named !== undefined && leavesQuestionsUndecided(run, error)) {
       await this.named.check(error);
       run.openInterrupts = OpenInterruptPolicy.DISCARD;
-    } else if (run !== undefined && lacksRight(error, "discard-questions")) {
-      run.openInterrupts = OpenInterruptPolicy.REJECT;
     } else if (run?.start.case === undefined && "input" in error.violations) {
       const { serverReason: reason, code, violations } = error;
       throw new EmptyInputError("Received no input for __start__", { reason, code, violations });
@@ -93,6 +102,27 @@ function joinRun({ run, filter }: StreamRequest, error: GraphdError): EventReque
       ...(filter === undefined ? {} : { filter }),
     },
   };
+}
+
+/** Whether the request asks no more for a right that its caller has not got. */
+function goesWithoutRight(request: Exclude<EventRequest, { watch: unknown }>, error: GraphdError): boolean {
+  if ("resume" in request) {
+    const { resume } = request.resume;
+    if (resume === undefined || givesSettings(resume) || !lacksRight(error, "replace-settings")) return false;
+    delete resume.settings;
+    return true;
+  }
+  const { run } = request.start;
+  if (run === undefined || !lacksRight(error, "discard-questions")) return false;
+  run.openInterrupts = OpenInterruptPolicy.REJECT;
+  return true;
+}
+
+/** Whether a call has a context, breakpoints or a limit of its own, without which its run would be another one. */
+function givesSettings({ settings }: ResumeSpec): boolean {
+  if (settings === undefined) return false;
+  const { context, interruptBefore, interruptAfter, stepLimit } = settings;
+  return context !== undefined || interruptBefore.length > 0 || interruptAfter.length > 0 || stepLimit > 0;
 }
 
 function lacksRight(error: GraphdError, right: string): boolean {

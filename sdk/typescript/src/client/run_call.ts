@@ -225,17 +225,21 @@ async function awaitRun(call: RunCall, first: EventRequest): Promise<Run> {
   }
 }
 
-/** Begins a run, and returns it at once. */
+/** Begins a run or goes on with one, and returns it at once. */
 export async function beginRun(call: RunCall): Promise<Run> {
-  const { caller, spec, input, named } = call;
+  const { caller, spec } = call;
   const { signal } = spec.config;
-  const start = buildStart(spec, input, filterOf([], { subgraphs: false, someKeys: false }));
-  try {
-    return await startRun(caller, { start }, { signal });
-  } catch (error) {
-    if (named === undefined || !isGraphdError(error, "THREAD_INTERRUPTED")) throw error;
-    const request = await new RefusedRequest(undefined, named).recover({ start }, error);
-    return await startRun(caller, request, { signal });
+  const refused = new RefusedRequest(call.enclosingRunId, call.named);
+  let request = await buildRequest(call, filterOf([], { subgraphs: false, someKeys: false }));
+  for (;;) {
+    try {
+      if (!("watch" in request)) return await startRun(caller, request, { signal });
+      const { threadId, runId } = request.watch;
+      return await callRepeatedly(caller, GraphService.method.getRun, { threadId, runId }, { signal });
+    } catch (error) {
+      if (!isGraphdError(error)) throw error;
+      request = await refused.recover(request, error);
+    }
   }
 }
 
