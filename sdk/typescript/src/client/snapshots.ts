@@ -195,7 +195,7 @@ function currentInterrupts(task: SnapshotTask): Interrupt[] {
 /** What a task has written; `undefined` when it wrote nothing. */
 function readResult(shape: GraphShape | undefined, payload: Payload | undefined): unknown {
   const value = readState(shape, payload);
-  if (value === undefined || value === null) return undefined;
+  if (value === undefined || value === null || (shape?.isRoot !== true && isEmpty(value))) return undefined;
   return Array.isArray(value) && shape?.isRoot !== true ? combineWrites(value) : value;
 }
 
@@ -208,4 +208,8 @@ export function combineWrites(writes: readonly unknown[]): Record<string, unknow
   return Object.fromEntries(
     [...found].map(([key, all]) => [key, all.length === 1 ? all[0] : { $writes: all }]),
   );
+}
+
+function isEmpty(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
 }

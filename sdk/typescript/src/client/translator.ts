@@ -198,7 +198,10 @@ export class Translator {
     }
     if (!this.modes.has("updates")) return;
     const cached = update.cached ? { __metadata__: { cached: true } } : {};
-    yield { mode: "updates", levels, data: { [node]: this.selectUpdate(levels, value) ?? {}, ...cached } };
+    const shown = value === null ? undefined : this.selectUpdate(levels, value);
+    // LangGraph.js leaves a node out that did not write the one key that shows.
+    const isLeftOut = shown === undefined && typeof this.keysOf(levels) === "string";
+    yield { mode: "updates", levels, data: isLeftOut ? cached : { [node]: shown ?? {}, ...cached } };
   }
 
   private recordTouched(levels: Levels, value: unknown): void {

@@ -36,6 +36,11 @@ export class UnsafeNumberError extends BaseLangGraphError {
   static override get unminifiable_name(): string {
     return "UnsafeNumberError";
   }
+
+  /** The same error, of a value that holds this one under a key. */
+  inside(key: string | number): UnsafeNumberError {
+    return new UnsafeNumberError(this.text, [key, ...this.path]);
+  }
 }
 
 /** A path as a program would write it: `orders[0].total`. */

@@ -6,7 +6,7 @@ import {
   isChannel,
   LastValue,
 } from "../channels/index.js";
-import { decode, encode, mayHaveTags, restoreTagged } from "../codec/index.js";
+import { decode, encode, mayHaveTags, restoreTagged, UnsafeNumberError } from "../codec/index.js";
 import { ROOT } from "../constants.js";
 import { InvalidUpdateError } from "../errors/index.js";
 import { coerceMessages } from "../messages/coerced_message.js";
@@ -46,8 +46,16 @@ export class DeclaredKey {
 
   /** The value of stored JSON text. */
   read(text: string): unknown {
-    const value = decodeValue(text, this.fromSchema !== undefined);
+    const value = this.decode(text);
     return this.fromSchema ? this.fromSchema(value) : value;
+  }
+
+  private decode(text: string): unknown {
+    try {
+      return decodeValue(text, this.fromSchema !== undefined);
+    } catch (error) {
+      throw error instanceof UnsafeNumberError && this.name !== ROOT ? error.inside(this.name) : error;
+    }
   }
 
   /** A value of the state, as it is read from text of the whole state. */

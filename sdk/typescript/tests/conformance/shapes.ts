@@ -1,8 +1,6 @@
 /** What a case shows, in the shapes in which LangGraph.js shows it. */
-import { START } from "../../src/index.js";
-
 type Fields = Record<string, any>;
-type Step = { mode?: string | string[]; subgraphs?: boolean };
+type Step = { mode?: string | string[]; subgraphs?: boolean; output_keys?: string | string[] };
 
 export function toJavaScript(step: Step, expected: Fields): Fields {
   if (expected.events === undefined) return convertTasks(expected);
@@ -10,7 +8,9 @@ export function toJavaScript(step: Step, expected: Fields): Fields {
   const events = withoutSchemas(expected.events).map((event: any) => {
     const isBare = !isList && !step.subgraphs;
     const mode: string = isList ? event.at(-2) : ((step.mode as string | undefined) ?? "updates");
-    return isBare ? convert(mode, event) : [...event.slice(0, -1), convert(mode, event.at(-1))];
+    const data = isBare ? event : event.at(-1);
+    const shown = convert(mode, typeof step.output_keys === "string" ? withoutSilent(mode, data) : data);
+    return isBare ? shown : [...event.slice(0, -1), shown];
   });
   const groups = expected.groups && [...expected.groups];
   tellBreakpointInValues(step, events, groups);
@@ -23,14 +23,19 @@ function convertTasks(value: any): any {
   if (typeof value !== "object" || value === null) return value;
   const fields = Object.entries(value).filter(
     ([key, item]: [string, any]) =>
-      !(key === "path" && Array.isArray(item)) &&
-      !(key === "result" && value.name !== START && isEmpty(item)),
+      !(key === "path" && Array.isArray(item)) && !(key === "result" && isEmpty(item)),
   );
   return Object.fromEntries(fields.map(([key, item]) => [key, convertTasks(item)]));
 }
 
 function isEmpty(value: any): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+/** With one key, a node that did not write it is left out. */
+function withoutSilent(mode: string, data: any): any {
+  if (mode !== "updates") return data;
+  return Object.fromEntries(Object.entries(data).filter(([, update]) => update !== null));
 }
 
 /** A question without a schema has none in LangGraph.js, in place of null. */

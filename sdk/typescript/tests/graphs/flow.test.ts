@@ -238,6 +238,37 @@ describe("flow", () => {
     expect(history.length).toBe(5);
   });
 
+  test("a node that wrote nothing of what shows is told as in LangGraph.js", async () => {
+    const graph = new StateGraph(Annotation.Root({ a: Annotation<number>, b: Annotation<number> }))
+      .addNode("one", () => ({ a: 1 }))
+      .addNode("two", () => ({ b: 2 }))
+      .addNode("three", () => ({}))
+      .addEdge(START, "one")
+      .addEdge("one", "two")
+      .addEdge("two", "three")
+      .compile({ checkpointer: saver });
+    const config = newThread();
+    expect(await collect(graph.stream({}, { ...config, outputKeys: ["b"] }))).toEqual([
+      { one: {} },
+      { two: { b: 2 } },
+      { three: {} },
+    ]);
+    expect(await collect(graph.stream({}, { ...newThread(), outputKeys: "b" }))).toEqual([
+      {},
+      { two: 2 },
+      {},
+    ]);
+    const results = [];
+    for await (const { tasks } of graph.getStateHistory(config))
+      for (const task of tasks) results.push([task.name, task.result]);
+    expect(results).toEqual([
+      ["three", undefined],
+      ["two", { b: 2 }],
+      ["one", { a: 1 }],
+      ["__start__", undefined],
+    ]);
+  });
+
   test("a run that its program asks to stop stops after a superstep", async () => {
     const control = new RunControl();
     const Count = Annotation.Root({ n: Annotation<number> });
