@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -30,6 +31,9 @@ func (r *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Ru
 			return checkpoint.Run{}, runtime.TranslateThreadError(thread, err)
 		}
 		run = head.Run
+		if run == "" {
+			return checkpoint.Run{}, describeNoRun(thread, head.CountWaiting())
+		}
 	}
 	found, err := r.store.Run(ctx, thread, run)
 	switch {
@@ -43,6 +47,16 @@ func (r *Reader) findRun(ctx context.Context, thread, run string) (checkpoint.Ru
 		return found, runtime.TranslateThreadError(thread, err)
 	}
 	return found, nil
+}
+
+// describeNoRun says that a call that names no run finds none, although so many wait to begin.
+func describeNoRun(thread string, waiting int) error {
+	name := tenant.ClientName(thread)
+	text := fmt.Sprintf("thread %q has no run that has begun", name)
+	if waiting > 0 {
+		text = fmt.Sprintf("no run of thread %q has begun: name one of the %d that are queued", name, waiting)
+	}
+	return runtime.Errorf(runtime.ReasonRunNotFound, "%s", text).With("threadId", name).With("runId", "")
 }
 
 // StoredRun returns the record of a run as it is stored. The errors are those of the
