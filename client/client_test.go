@@ -183,3 +183,34 @@ func TestTheInboxHasAllPages(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, open)
 }
+
+// A run that waits before or after a node asks nothing, and goes on without answers.
+func TestABreakpointIsNoQuestion(t *testing.T) {
+	goOn := make(chan struct{})
+	close(goOn)
+	f := start(t, newAsking(goOn).InterruptBefore("ask").InterruptAfter("ask"))
+	o, err := f.client.Invoke(t.Context(), client.Run{Graph: "asks", Thread: "t", Input: answered{}})
+	require.NoError(t, err)
+	require.True(t, o.Waits())
+	require.Empty(t, o.Questions)
+	questions, err := f.client.Questions(t.Context(), "t")
+	require.NoError(t, err)
+	require.Empty(t, questions)
+	_, err = client.Output[answered](o)
+	require.EqualError(t, err, "the run has no output yet: it waits before or after a node, and goes on with a Resume without answers")
+	for q, err := range f.client.Inbox(t.Context(), "") {
+		require.NoError(t, err)
+		require.Equal(t, "breakpoint", q.GetReason())
+	}
+	o, err = f.client.Resume(t.Context(), "t")
+	require.NoError(t, err)
+	require.Len(t, o.Questions, 1)
+	o, err = f.client.Resume(t.Context(), "t", client.AnswerTo(o.Questions[0], "yes"))
+	require.NoError(t, err)
+	require.Empty(t, o.Questions)
+	o, err = f.client.Resume(t.Context(), "t")
+	require.NoError(t, err)
+	said, err := client.Output[answered](o)
+	require.NoError(t, err)
+	require.Equal(t, answered{"yes"}, said)
+}

@@ -9,12 +9,14 @@ import (
 )
 
 // Inbox returns the open questions that a filter selects, like `mine = "true"`; "" = all that the
-// caller may see. Pages are read as they are needed. An error is the last element.
+// caller may see. A breakpoint is among them, with the reason "breakpoint". Pages are read as they are
+// needed. An error is the last element.
 func (c *Client) Inbox(ctx context.Context, filter string) iter.Seq2[*graphdv1.Interrupt, error] {
 	return c.list(ctx, &graphdv1.ListInterruptsRequest{Filter: filter})
 }
 
-// Questions returns the open questions of a thread. One that is not there has none.
+// Questions returns the open questions of a thread. One that is not there has none. A breakpoint is
+// no question.
 func (c *Client) Questions(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
 	open, err := c.listQuestions(ctx, thread)
 	if errors.Is(err, ThreadNotFound) {
@@ -29,9 +31,17 @@ func (c *Client) listQuestions(ctx context.Context, thread string) ([]*graphdv1.
 		if err != nil {
 			return nil, err
 		}
-		open = append(open, q)
+		if !isBreakpoint(q) {
+			open = append(open, q)
+		}
 	}
 	return open, nil
+}
+
+// isBreakpoint reports whether the thread waits before or after a node, and not for an answer. A node
+// may give its question any reason.
+func isBreakpoint(q *graphdv1.Interrupt) bool {
+	return q.GetReason() == "breakpoint" && q.GetTaskId() == ""
 }
 
 // longPage is how many questions a server lists at most in a page.

@@ -72,5 +72,8 @@ type WaitingError struct{ Questions []*graphdv1.Interrupt }
 
 // Error has the number of questions.
 func (e *WaitingError) Error() string {
+	if len(e.Questions) == 0 {
+		return "the run has no output yet: it waits before or after a node, and goes on with a Resume without answers"
+	}
 	return fmt.Sprintf("the run has no output yet: it waits, with %d open questions", len(e.Questions))
 }
