@@ -38,7 +38,7 @@ func TestOpenTellsAllMistakesOfGraphs(t *testing.T) {
 graphd: there are two graphs "lost": want each name once, also among subgraphs
 the graph "outer" is described wrongly:
   channels.log: the field Log is null in JSON where it is empty, which the reducer "append" does not take: want the tag json:"log,omitempty"
-  channels.log: is there twice: want each channel once
+  channels.log: is there twice: want each channel once, as a field of a State or by Channel
   nodes.a: has no function: want one
   nodes.b: is there twice: want each node once
   edges: a chain of 1 nodes leads nowhere: want two nodes or more

@@ -98,7 +98,7 @@ func Initial(value any) ChannelOption {
 // superstep fail the run.
 func (b *Builder) Channel(name string, options ...ChannelOption) *Builder {
 	if slices.ContainsFunc(b.channels, func(c channel) bool { return c.name == name }) {
-		return b.addProblem("channels."+name, "is there twice: want each channel once")
+		return b.addProblem("channels."+name, "is there twice: want each channel once, as a field of a State or by Channel")
 	}
 	c := channel{name: name}
 	for _, option := range options {
