@@ -166,6 +166,25 @@ describe("GraphdStore", () => {
     }
   });
 
+  test("a graph inside of another has its store, also in a run of another process", async () => {
+    const State = Annotation.Root({ found: Annotation<unknown> });
+    const inner = new StateGraph(State)
+      .addNode("look", async (_, { store }) => ({ found: (await store?.get(["inner"], "k"))?.value ?? null }))
+      .addEdge(START, "look")
+      .compile();
+    const store = new GraphdStore({ server: server.address });
+    await store.put(["inner"], "k", { n: 1 });
+    const outer = new StateGraph(State)
+      .addNode("inner", inner)
+      .addEdge(START, "inner")
+      .compile({ store, server: server.address, name: "outer" });
+    await outer.connect();
+    const client = createClient(server.address);
+    expect(await client.invoke("outer", {})).toEqual({ found: { n: 1 } });
+    client.close();
+    await outer.detach();
+  });
+
   test("clients reach the same items", async () => {
     const client = createClient(server.address);
     await client.store.put(["clients"], "k", { n: 1 });

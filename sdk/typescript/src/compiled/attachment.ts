@@ -24,7 +24,12 @@ export class Attachment {
     public isLasting: boolean,
   ) {
     const programs = new Map([...program.descendants(), program].map((one) => [one.name, one]));
-    this.session = new Session(connect(address, security), buildManifest(program), programs);
+    this.session = new Session(
+      connect(address, security),
+      buildManifest(program),
+      programs,
+      program.options.store,
+    );
     this.session.ended.catch(() => {
       this.hasLeft = true;
     });

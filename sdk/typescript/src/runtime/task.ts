@@ -1,6 +1,6 @@
 /** The task that the current code belongs to. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { LangGraphRunnableConfig } from "../values/index.js";
+import type { BaseStore, LangGraphRunnableConfig } from "../values/index.js";
 import type { Place, Replay } from "./replay.js";
 
 /** What a running task needs from the worker that runs it. */
@@ -9,6 +9,8 @@ export interface TaskHost {
   readonly address: string;
   readonly threadId: string;
   readonly taskId: string;
+  /** The store of the graph that this process serves, around the one of the task. */
+  readonly store: BaseStore | undefined;
   /** Is aborted when the result of the task is not wanted any more. */
   readonly signal: AbortSignal;
   emitEvent(channel: "custom" | "messages", name: string, value: unknown): void;

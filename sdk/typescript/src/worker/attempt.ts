@@ -28,6 +28,7 @@ import {
   type TaskHost,
 } from "../runtime/index.js";
 import { decodeValue } from "../state/index.js";
+import type { BaseStore } from "../values/index.js";
 
 const CHANNELS = { custom: Channel.CUSTOM, messages: Channel.MESSAGES } as const;
 const PERSISTENCE = {
@@ -45,6 +46,7 @@ export type WireEmit = MessageInitShape<typeof EmitSchema>;
 
 /** What an attempt needs of its session. */
 export interface AttemptSession {
+  readonly store: BaseStore | undefined;
   sendUpdate(update: MessageInitShape<typeof TaskUpdateSchema>): void;
   /** Nothing was lost, as far as can be known at once. */
   readonly isSure: boolean;
@@ -88,6 +90,10 @@ export class Attempt implements TaskHost {
 
   get token(): Uint8Array {
     return this.assignment.lease?.token ?? new Uint8Array();
+  }
+
+  get store(): BaseStore | undefined {
+    return this.session.store;
   }
 
   get threadId(): string {

@@ -26,7 +26,7 @@ export function buildConfig({ assignment, program, node, host, local }: NodePlac
   const layers = [carried.configurable, given.configurable ?? {}];
   const [outer, inner] = carried.isCalled ? layers.reverse() : layers;
   const threadId = publicThread(assignment.threadId);
-  const store = local?.store ?? program.options.store;
+  const store = local?.store ?? host.store ?? program.options.store;
   return {
     tags: [],
     ...forNodes(given),

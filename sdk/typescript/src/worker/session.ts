@@ -15,6 +15,7 @@ import type { TaskUpdateSchema } from "../_gen/graphd/v1/worker_task_pb.js";
 import { type Duplex, type DuplexCaller, sleep } from "../calls/index.js";
 import { fromDuration, type Manifest, type Program } from "../declare/index.js";
 import { GraphdError, isGraphdError, ServerUnavailableError } from "../errors/index.js";
+import type { BaseStore } from "../values/index.js";
 import type { Attempt } from "./attempt.js";
 import { buildHello, endsSession, LONGEST_PAUSE, readIntervals, readVersions, SLOTS } from "./handshake.js";
 import { LeaseCertainty } from "./lease_certainty.js";
@@ -57,6 +58,8 @@ export class Session implements TaskSession {
     readonly caller: SessionCaller,
     private readonly manifest: Manifest,
     private readonly programs: ReadonlyMap<string, Program>,
+    /** That of the outermost graph: graphs inside of it see it too. */
+    readonly store: BaseStore | undefined,
   ) {
     this.ready = new Promise((resolve, reject) => {
       this.settle = { resolve, reject };
