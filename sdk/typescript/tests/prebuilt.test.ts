@@ -156,6 +156,9 @@ describe("people decide about tools", () => {
   test("a policy that can't be right", () => {
     expect(() => new ToolApproval([])).toThrow(/want at least one tool/);
     expect(() => new ToolApproval([pay], { allowedDecisions: [] })).toThrow(/approve, edit, reject, respond/);
+    expect(() => new ToolApproval([pay], { people: { group: ["finance"] } as never })).toThrow(
+      /people has no "group"/,
+    );
   });
 });
 

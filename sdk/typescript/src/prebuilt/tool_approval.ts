@@ -1,6 +1,7 @@
 /** Asks people about calls of tools, one question for each call. */
 import { InvalidArgumentError } from "../errors/index.js";
 import { interrupt } from "../runtime/index.js";
+import { checkQuestionOptions } from "../runtime/question_options.js";
 import { readResponseSchema } from "../runtime/response_schema.js";
 import type { InterruptOptions } from "../values/index.js";
 import { buildDecisionSchema, type DecisionType } from "./decision_schema.js";
@@ -49,6 +50,7 @@ export class ToolApproval {
     if (allowedDecisions.length === 0 || allowedDecisions.some((one) => !ALL.includes(one))) {
       throw wrong("allowedDecisions", `want a list of at least one of ${ALL.join(", ")}`);
     }
+    checkQuestionOptions(options);
     this.schemas = new Map(tools.map((tool) => [tool.name, argumentSchemaOf(tool)]));
     this.allowed = allowedDecisions;
     this.message = message;
