@@ -72,6 +72,7 @@ BENCHMARK   := $(abspath .cache/bench)
 COUNT       ?=
 INBOX       := $(abspath .cache/bench-inbox)
 THREADS     := $(abspath .cache/bench-threads)
+LIVE        := $(abspath .cache/bench-live)
 # The commit beside whose build make bench-builds measures this one.
 BEFORE      ?= HEAD~1
 BUILDS      := $(abspath .cache/bench-builds)
@@ -244,6 +245,7 @@ bench-smoke: $(VENV)/ok bench-build ## Try whether the benchmark works: one shor
 	cd bench && '$(INBOX)' --chromium '$(CHROMIUM)' --size smoke
 	cd bench && '$(BUILDS)' --before ../bin/graphd --now ../bin/graphd --rounds 1 --for 100ms
 	cd bench && '$(THREADS)' --count 500 --repeat 2
+	cd bench && '$(LIVE)' -stores memory,sqlite -runs 20 -for 100ms -kill
 
 .PHONY: bench-inbox
 bench-inbox: bench-build ## Measure the inbox with 1,000,000 open questions on Redis and 100,000 on SQLite (COUNT=20000 on each; BENCHFLAGS="--stores sqlite")
@@ -270,6 +272,7 @@ bench-build: build
 	CGO_ENABLED=0 go build -C bench -trimpath -o '$(INBOX)' ./inbox
 	CGO_ENABLED=0 go build -C bench -trimpath -o '$(BUILDS)' ./builds
 	CGO_ENABLED=0 go build -C bench -trimpath -o '$(THREADS)' ./threads
+	CGO_ENABLED=0 go build -C bench -trimpath -o '$(LIVE)' ./live
 
 .PHONY: go-bench
 go-bench: ## Run the Go benchmarks (BENCH=regexp narrows)
@@ -286,6 +289,10 @@ LANGGRAPH_API := $(abspath .cache)/langgraph-api
 .PHONY: bench-tokens
 bench-tokens: ## Measure how pieces of messages reach many watchers (see bench/tokens; BENCHFLAGS="-rates 1000 -watchers 300")
 	go run -C bench ./tokens $(BENCHFLAGS)
+
+.PHONY: bench-live
+bench-live: bench-build ## Measure runs that wait for workers: memory, processor, commands of Redis, takeover (see bench/live; BENCHFLAGS="-runs 10000 -kill")
+	cd bench && '$(LIVE)' $(BENCHFLAGS)
 
 .PHONY: bench-langgraph
 bench-langgraph: $(LANGGRAPH_API)/ok build ## Measure LangGraph's SDK on graphd beside `langgraph dev` and graphd's SDK (see bench/langgraph; BENCHFLAGS="--rounds 3")

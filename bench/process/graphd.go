@@ -35,6 +35,8 @@ type Launch struct {
 	Binary, Store, Graphs string
 	// Options are those that are not as by default.
 	Options []string
+	// Address is where it listens, "" = at a free one.
+	Address string
 	// Page has the server serve its page.
 	Page bool
 	// Dial is how it is asked whether it is ready, besides by plain text.
@@ -43,9 +45,11 @@ type Launch struct {
 
 // StartGraphd starts a server.
 func StartGraphd(ctx context.Context, l Launch) (*Graphd, error) {
-	g := &Graphd{}
+	g := &Graphd{address: l.Address}
 	var err, err2 error
-	g.address, err = FreeAddress(ctx)
+	if g.address == "" {
+		g.address, err = FreeAddress(ctx)
+	}
 	g.metrics, err2 = FreeAddress(ctx)
 	options := l.Options
 	var err3 error
@@ -118,17 +122,23 @@ func (g *Graphd) Heap(ctx context.Context) (float64, error) {
 
 // ProcessorTime returns how long processors have worked for the server since its start.
 func (g *Graphd) ProcessorTime(ctx context.Context) (time.Duration, error) {
+	seconds, err := g.Metric(ctx, "process_cpu_seconds_total")
+	return time.Duration(seconds * float64(time.Second)), err
+}
+
+// Metric returns the value of a metric without labels.
+func (g *Graphd) Metric(ctx context.Context, name string) (float64, error) {
 	text, err := g.get(ctx, "/metrics")
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(text, "\nprocess_cpu_seconds_total ")
+	_, rest, _ := strings.Cut(text, "\n"+name+" ")
 	number, _, _ := strings.Cut(rest, "\n")
-	seconds, err := strconv.ParseFloat(number, 64)
+	value, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, fmt.Errorf("graphd does not say how much processor time it took: %w", err)
+		return 0, fmt.Errorf("graphd does not say what its %s is: %w", name, err)
 	}
-	return time.Duration(seconds * float64(time.Second)), nil
+	return value, nil
 }
 
 func (g *Graphd) get(ctx context.Context, path string) (string, error) {
@@ -144,6 +154,9 @@ func (g *Graphd) get(ctx context.Context, path string) (string, error) {
 	text, err := io.ReadAll(answer.Body)
 	return string(text), err
 }
+
+// Kill ends the server as a crash would.
+func (g *Graphd) Kill() { g.process.kill() }
 
 // Stop ends the server as an operator would.
 func (g *Graphd) Stop() { g.process.stop() }
