@@ -9,7 +9,9 @@ export function toJavaScript(step: Step, expected: Fields): Fields {
     const isBare = !isList && !step.subgraphs;
     const mode: string = isList ? event.at(-2) : ((step.mode as string | undefined) ?? "updates");
     const data = isBare ? event : event.at(-1);
-    const shown = convert(mode, typeof step.output_keys === "string" ? withoutSilent(mode, data) : data);
+    const isOfRoot = !step.subgraphs || event[0].length === 0;
+    const hasOneKey = isOfRoot && typeof step.output_keys === "string";
+    const shown = convert(mode, hasOneKey ? withoutSilent(mode, data) : data);
     return isBare ? shown : [...event.slice(0, -1), shown];
   });
   const groups = expected.groups && [...expected.groups];
@@ -32,7 +34,7 @@ function isEmpty(value: any): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-/** With one key, a node that did not write it is left out. */
+/** With one key, a node of the root that did not write it is left out. */
 function withoutSilent(mode: string, data: any): any {
   if (mode !== "updates") return data;
   return Object.fromEntries(Object.entries(data).filter(([, update]) => update !== null));
