@@ -29,7 +29,7 @@ func main() {
 
 type options struct {
 	graphd, python, langgraph, scripts, typescript string
-	rounds, runs                                   int
+	rounds, runs, stateBytes                       int
 	serve                                          string
 }
 
@@ -43,6 +43,7 @@ func run(ctx context.Context, w io.Writer, args []string) error {
 	flags.StringVar(&o.typescript, "typescript", "sdk/typescript/.build/index.js", "the built SDK for TypeScript")
 	flags.IntVar(&o.rounds, "rounds", 15, "rounds; each measures everything in turn")
 	flags.IntVar(&o.runs, "runs", 20, "runs of each kind in a round")
+	flags.IntVar(&o.stateBytes, "state-bytes", 1_000_000, "bytes of the large state")
 	flags.StringVar(&o.serve, "serve-nodes", "", "serve nodes in Go to the graphd at this address, and nothing else; this program starts itself so")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -75,10 +76,11 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 	}
 	defer c.close()
 	var kinds []kind
+	large := largeInput(o.stateBytes)
 	for _, l := range []language{
-		{name: "Python", chain: "chain-python", command: []string{o.python, filepath.Join(o.scripts, "nodes.py"), server.address}},
-		{name: "Go", chain: goChain, command: []string{own, "-serve-nodes=" + server.address}},
-		{name: "TypeScript", chain: "chain-typescript", command: []string{"node", filepath.Join(o.scripts, "nodes.mjs"), server.address, o.typescript}},
+		{name: "Python", chain: "chain-python", large: "large-python", command: []string{o.python, filepath.Join(o.scripts, "nodes.py"), server.address}},
+		{name: "Go", chain: goChain, large: goLarge, byKey: goByKey, command: []string{own, "-serve-nodes=" + server.address}},
+		{name: "TypeScript", chain: "chain-typescript", large: "large-typescript", command: []string{"node", filepath.Join(o.scripts, "nodes.mjs"), server.address, o.typescript}},
 	} {
 		nodes, err := startScript(ctx, l.command[0], l.command[1:]...)
 		if err != nil {
@@ -89,9 +91,15 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
+		busy := []int{server.command.Process.Pid, nodes.command.Process.Pid}
 		kinds = append(kinds,
-			kind{name: "10 bare calls, " + l.name, once: callsOf(bare)},
-			kind{name: "graphd, chain in " + l.name, once: c.chainOf(l.chain), beside: []int{len(kinds)}})
+			kind{name: "10 bare calls, " + l.name, once: callsOf(bare, smallInput), busy: busy},
+			kind{name: "graphd, chain in " + l.name, once: c.chainOf(l.chain, smallInput), beside: []int{len(kinds)}, busy: busy},
+			kind{name: "10 bare calls, large, " + l.name, once: callsOf(bare, large), busy: busy},
+			kind{name: "graphd, large, " + l.name, once: c.chainOf(l.large, large), beside: []int{len(kinds) + 2, len(kinds) + 1}, busy: busy})
+		if l.byKey != "" {
+			kinds = append(kinds, kind{name: "graphd, large by key, " + l.name, once: c.chainOf(l.byKey, large), beside: []int{len(kinds) - 2, len(kinds) - 3}, busy: busy})
+		}
 	}
 	peer, err := startScript(ctx, o.langgraph, filepath.Join(o.scripts, "langgraph_chain.py"))
 	switch {
@@ -113,24 +121,25 @@ func (o options) bench(ctx context.Context, w io.Writer) error {
 
 // language is one in which nodes are measured: a process with a chain of them, and bare calls.
 type language struct {
-	name, chain string
-	command     []string
+	name, chain, large string
+	byKey              string // a chain over the large state whose nodes read little of it; "" = none
+	command            []string
 }
 
 // report shows every kind, and how the chains through graphd compare.
 func report(kinds []kind) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-26s %8s %8s %8s %8s\n", "", "median", "25 %", "75 %", "min")
+	fmt.Fprintf(&b, "%-32s %8s %8s %8s %8s %10s\n", "", "median", "25 %", "75 %", "min", "processor")
 	for _, k := range kinds {
 		all := k.all()
-		fmt.Fprintf(&b, "%-26s %8.2f %8.2f %8.2f %8.2f\n", k.name, quantile(all, 0.5), quantile(all, 0.25),
-			quantile(all, 0.75), quantile(all, 0))
+		fmt.Fprintf(&b, "%-32s %8.2f %8.2f %8.2f %8.2f %10.2f\n", k.name, quantile(all, 0.5), quantile(all, 0.25),
+			quantile(all, 0.75), quantile(all, 0), k.work/float64(len(all)))
 	}
 	b.WriteString("\n")
 	for _, k := range kinds {
 		for _, base := range k.beside {
 			ratios := k.over(kinds[base])
-			fmt.Fprintf(&b, "%s / %-26s median of rounds %.2f, from %.2f to %.2f; of the fastest runs %.2f\n", k.name,
+			fmt.Fprintf(&b, "%s / %-32s median of rounds %.2f, from %.2f to %.2f; of the fastest runs %.2f\n", k.name,
 				kinds[base].name, quantile(ratios, 0.5), quantile(ratios, 0), quantile(ratios, 1),
 				quantile(k.all(), 0)/quantile(kinds[base].all(), 0))
 		}

@@ -1,6 +1,6 @@
 /**
- * The Node process of the benchmark: a worker with a chain of ten trivial nodes, and a bare gRPC service, both as
- * their libraries are used by default. Prints the port of the bare service when both are ready; ends with its input.
+ * The Node process of the benchmark: a worker with chains of ten trivial nodes, over a small and over a large
+ * state, and a bare gRPC service, both as their libraries are used by default. Prints the port of the bare service when both are ready; ends with its input.
  *
  *   node nodes.mjs HOST:PORT FILE      the server, and the built SDK
  */
@@ -36,15 +36,27 @@ const port = await new Promise((resolve, reject) => {
 });
 
 const names = Array.from({ length: LENGTH }, (_, i) => `n${i}`);
-const builder = new StateGraph(Annotation.Root({ x: Annotation() }));
-for (const name of names) builder.addNode(name, ({ x }) => ({ x: x + 1 }));
-[START, ...names].forEach((source, i) => builder.addEdge(source, names[i] ?? END));
-const graph = builder.compile({ server: address, name: "chain-typescript" });
-await graph.invoke({ x: 0 }); // the server has the graph
+
+function chain(name, keys, code) {
+  const builder = new StateGraph(Annotation.Root(Object.fromEntries(keys.map((key) => [key, Annotation()]))));
+  for (const node of names) builder.addNode(node, code);
+  [START, ...names].forEach((source, i) => builder.addEdge(source, names[i] ?? END));
+  return builder.compile({ server: address, name });
+}
+
+const graphs = [
+  chain("chain-typescript", ["x"], ({ x }) => ({ x: x + 1 })),
+  chain("large-typescript", ["x", "documents"], ({ x, documents }) => {
+    if (documents.length === 0) throw new Error("the documents are missing");
+    return { x: x + 1 };
+  }),
+];
+const inputs = [{ x: 0 }, { x: 0, documents: [{}] }];
+for (const [i, graph] of graphs.entries()) await graph.invoke(inputs[i]); // the server has the graphs
 console.log(port);
 
 process.stdin.resume();
 process.stdin.on("end", async () => {
   bare.forceShutdown();
-  await graph.detach();
+  for (const graph of graphs) await graph.detach();
 });
