@@ -7,6 +7,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -37,6 +38,9 @@ type Options struct {
 	BuildID    string
 	// Slots is how many tasks run at the same time; 64.
 	Slots int
+	// KeptBytes bounds the values of states that are kept for later tasks, so that the server sends
+	// each once; 32 MiB, negative = none.
+	KeptBytes int64
 	// Labels are for the list of workers.
 	Labels map[string]string
 	// DrainTimeout is how long tasks may go on when the worker is to end; 30 s. After that their
@@ -50,6 +54,7 @@ type Options struct {
 const (
 	defaultDeployment   = "go"
 	defaultSlots        = 64
+	defaultKeptBytes    = 32 << 20
 	defaultDrainTimeout = 30 * time.Second
 )
 
@@ -148,7 +153,7 @@ func newWorker(conn *session.Connection, o Options) (*Worker, error) {
 	}
 	w := &Worker{ready: make(chan struct{}), versions: make(map[string]string)}
 	w.session = session.New(conn, session.Options{
-		WorkerID: "go-" + rand.Text(), Manifest: served.manifest(&o), Labels: o.Labels, Slots: o.Slots, DrainTimeout: o.DrainTimeout,
+		WorkerID: "go-" + rand.Text(), Manifest: served.manifest(&o), Labels: o.Labels, Slots: o.Slots, KeptBytes: max(o.KeptBytes, 0), DrainTimeout: o.DrainTimeout,
 		Find: served.find, Welcomed: w.takeWelcome, Log: o.Log,
 		Unfinished: func(tasks int) error { return &UnfinishedError{Tasks: tasks} },
 		Stopped:    func(reason string) error { return &StoppedError{Reason: reason} },
@@ -163,6 +168,7 @@ func (o *Options) setDefaults() error {
 	if o.DrainTimeout < 0 {
 		return &OptionError{Field: "DrainTimeout", Reason: fmt.Sprintf("is %s: want a positive time, or 0 for %s", o.DrainTimeout, defaultDrainTimeout)}
 	}
+	o.KeptBytes = cmp.Or(o.KeptBytes, defaultKeptBytes)
 	if o.Slots == 0 {
 		o.Slots = defaultSlots
 	}

@@ -46,7 +46,7 @@ var waitingLimits = []string{
 	"connection-age", "connection-grace", "connection-idle", "heartbeat", "stall", "reflection", "max-endpoints", "metric-names",
 	"statistics-groups",
 	"parallel-tasks", "request-patience", "store-timeout", "endpoint-idle", "graph-cache-bytes", "schema-cache-bytes", "change-wait",
-	"disk-reserve", "graph-tombstones", "max-waiting-events", "max-waiting-results",
+	"disk-reserve", "graph-tombstones", "max-waiting-events", "max-waiting-results", "max-kept-bytes",
 }
 
 const (

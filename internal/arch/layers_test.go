@@ -387,15 +387,16 @@ var layers = []layer{
 	{
 		path: "internal/worker", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/worker/attempt", "internal/worker/coverage", "internal/worker/inbox", "internal/worker/lease",
+			"internal/worker/attempt", "internal/worker/coverage", "internal/worker/inbox", "internal/worker/kept", "internal/worker/lease",
 			"internal/worker/message", "internal/worker/outbox", "internal/worker/profile", "internal/worker/queue",
 			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{
 		path: "internal/worker/message", containsPanics: true, neverLinks: outerPackages,
-		mayImport: []string{"internal/runtime", "internal/runtime/pregel", "internal/checkpoint"},
+		mayImport: []string{"internal/worker/kept", "internal/runtime", "internal/runtime/pregel", "internal/checkpoint"},
 	},
+	{path: "internal/worker/kept", containsPanics: true, neverLinks: outerPackages},
 	{
 		path: "internal/worker/outbox", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/worker/message"},

@@ -30,7 +30,7 @@ var logKeys = map[string]string{
 	"fence": "how often a run was taken up", "revision": "that is known", "stored": "that the store has",
 	"seen": "newest event that was handed out", "newest": "event that the store has",
 	// Workers.
-	"build": "of a worker", "kept": "leases that go on", "lost": "leases that do not, or records of the audit", "held": "tasks", "connected": "workers",
+	"build": "of a worker", "kept": "leases that go on", "lost": "leases that do not, or records of the audit", "held": "tasks", "connected": "workers", "missing": "values that a worker lacks",
 	// Servers.
 	"address": "that is listened on", "metrics": "address of the metrics", "links": "URL of the links", "http": "URL of the API for browsers", "langgraph": "URL of the API of LangGraph Server", "mode": "permissions of a file", "protocol": "of a call",
 	"from": "earlier format of a store", "to": "later one", "done": "how many so far", "threads": "how many",

@@ -5,6 +5,7 @@ package runtime
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,7 @@ type Task struct {
 	Attempt   int // 1 for the first
 
 	State   pregel.View         // the channels the node reads
+	Digests ValueDigests        // of State; nil = not known
 	Send    payload.JSON        // the input given by a Send, "" for a triggered task
 	Context payload.JSON        // per-run, read-only
 	Failed  *checkpoint.Failure // for an error handler: the failure that it handles
@@ -104,6 +106,12 @@ type Task struct {
 	// Unwanted is closed when the run takes no result any more because it is
 	// cancelled or belongs to another server. nil = not known.
 	Unwanted <-chan struct{}
+}
+
+// ValueDigests know the digests of the values of a state.
+type ValueDigests interface {
+	// DigestValue returns the SHA-256 of the text of the value of a key.
+	DigestValue(key string, v pregel.StoredValue) [sha256.Size]byte
 }
 
 // WorkerWait describes a task that waits for the worker that may run it: the

@@ -53,6 +53,7 @@ type LimitOptions struct {
 	EndpointIdle     time.Duration
 	MaxWorkers       int
 	MaxWorkerBytes   int64
+	MaxKeptBytes     int64
 	MaxWaitingEvents int64
 	MaxWaitingResult int64
 	MetricNames      int
@@ -112,6 +113,8 @@ func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxWorkers, "max-workers", 2000, "how many workers may be connected; further ones get TOO_MANY_REQUESTS")
 	f.Int64Var(&o.MaxWorkerBytes, "max-worker-bytes", 32<<20,
 		"how many bytes the manifests of connected workers may take: nodes, labels, credit; further ones get TOO_MANY_REQUESTS")
+	f.Int64Var(&o.MaxKeptBytes, "max-kept-bytes", 64<<20,
+		"how many bytes of values of states one worker may be told to keep, so that each is sent once; 0: every task gets all of its values")
 	f.Int64Var(&o.MaxWaitingEvents, "max-waiting-events", 64<<20,
 		"how many bytes of events of nodes may wait to be stored or shown; tokens beyond it are dropped, others keep their sender waiting")
 	f.Int64Var(&o.MaxWaitingResult, "max-waiting-results", 64<<20,
@@ -190,6 +193,8 @@ func (o *LimitOptions) validateOptions() error {
 		return exit.Usagef("--max-live-bytes is %d", o.MaxLiveBytes).WithHint("want 0 (a quarter of the memory that Go may use) or more")
 	case o.MaxTaskMemoBytes < 0:
 		return exit.Usagef("--max-task-memo-bytes is %d", o.MaxTaskMemoBytes).WithHint("want 0 (half of --max-message) or more")
+	case o.MaxKeptBytes < 0:
+		return exit.Usagef("--max-kept-bytes is %d", o.MaxKeptBytes).WithHint("want 0 (workers keep nothing) or more")
 	case o.ConnectionAge < 0:
 		return exit.Usagef("--connection-age is %s", o.ConnectionAge).WithHint("want 0 (never) or more, like 1h")
 	case o.ConnectionIdle < 0:
@@ -220,6 +225,7 @@ func (o *LimitOptions) endpointOptions(losses int, policy endpoint.Policy, secur
 // setWorkerLimits sets the limits of workers.
 func (o *LimitOptions) setWorkerLimits(w *worker.Options) {
 	w.MaxWorkers, w.MaxProfileBytes, w.MaxEventBytes, w.MaxWaitingResultBytes = o.MaxWorkers, o.MaxWorkerBytes, o.MaxWaitingEvents, o.MaxWaitingResult
+	w.MaxKeptBytes = cmp.Or(o.MaxKeptBytes, -1)
 }
 
 // setEngineLimits sets the limits of runs.

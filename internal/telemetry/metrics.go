@@ -286,6 +286,9 @@ type Tasks interface {
 	WaitingTasks() (unserved, busy int)
 	// WorkerLosses returns the number of losses of a worker that had a task.
 	WorkerLosses() uint64
+	// KeptValues returns the bytes of values that were not sent because workers keep
+	// them, and the number of tasks that were sent again because workers lacked values.
+	KeptValues() (omittedBytes, resentTasks uint64)
 }
 
 // WatchTasks adds the numbers of tasks to each page of metrics. It is called once.
@@ -304,6 +307,14 @@ func (m *Metrics) WatchTasks(tasks Tasks) {
 			Name: "graphd_deliveries_lost_total",
 			Help: "Tasks taken from a worker that was silent for longer than its lease, and calls of endpoints that were lost; what they did may be done again.",
 		}, func() float64 { return float64(tasks.WorkerLosses()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "graphd_values_omitted_bytes_total",
+			Help: "Bytes of values that tasks were sent without, because their workers keep them.",
+		}, func() float64 { omitted, _ := tasks.KeptValues(); return float64(omitted) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "graphd_tasks_resent_total",
+			Help: "Tasks that were sent again with all values, because their workers lacked values that they should have kept.",
+		}, func() float64 { _, resent := tasks.KeptValues(); return float64(resent) }),
 	)
 }
 

@@ -100,6 +100,7 @@ type fakeTasks struct{}
 
 func (fakeTasks) WaitingTasks() (unserved, busy int) { return 3, 2 }
 func (fakeTasks) WorkerLosses() uint64               { return 4 }
+func (fakeTasks) KeptValues() (uint64, uint64)       { return 5, 6 }
 
 // fakeTenants are tenants that hold something.
 type fakeTenants []runtime.TenantHolding
@@ -147,6 +148,8 @@ func TestMetricsShowWhatIsWrong(t *testing.T) {
 		`graphd_tasks_waiting{reason="no_worker"} 3`,
 		`graphd_tasks_waiting{reason="busy"} 2`,
 		"graphd_deliveries_lost_total 4",
+		"graphd_values_omitted_bytes_total 5",
+		"graphd_tasks_resent_total 6",
 	} {
 		require.Contains(t, page, line)
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"github.com/graphd-dev/graphd/internal/worker/attempt"
 	"github.com/graphd-dev/graphd/internal/worker/coverage"
+	"github.com/graphd-dev/graphd/internal/worker/kept"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
@@ -32,7 +33,12 @@ type (
 	Coverage = coverage.Coverage
 	// Memos are the memos of one attempt.
 	Memos = attempt.Memos
+	// ValueDigest names a value that a worker keeps.
+	ValueDigest = kept.Digest
 )
+
+// MaxKeptValues bounds the values that one worker keeps.
+const MaxKeptValues = kept.MaxValues
 
 // NewCoverage makes the coverage of some capabilities.
 func NewCoverage(serves []Capability) *Coverage { return coverage.NewCoverage(serves) }

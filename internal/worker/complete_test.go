@@ -282,7 +282,7 @@ func TestAResultThatWaitedForTooLongIsRefused(t *testing.T) {
 			refused <- err
 		}()
 		synctest.Wait()
-		s.HandleNack(a.Token, "not mine", 0)
+		s.HandleNack(a.Token, "not mine", 0, nil)
 		b := nextAssignment(t, openSession(t, h, newHello("w2", 1)))
 		require.ErrorIs(t, <-refused, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 		completeTask(t, h, b, "2")

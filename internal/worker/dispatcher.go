@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker/kept"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 	"github.com/graphd-dev/graphd/internal/worker/outbox"
@@ -30,6 +31,7 @@ type dispatcher struct {
 	signer       *lease.Signer
 	claims       *lease.ClaimsPublisher
 	workerLosses atomic.Uint64 // leases that ended because a worker was silent, and calls of endpoints that were lost
+	keptCounts   kept.Counts
 
 	mu          sync.Mutex
 	placement   *placement

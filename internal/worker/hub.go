@@ -48,6 +48,9 @@ type Options struct {
 	// size of all their profiles; 32 MiB.
 	MaxWorkers      int
 	MaxProfileBytes int64
+	// MaxKeptBytes bounds the values that one worker keeps from one task to the next; 64 MiB,
+	// negative = none.
+	MaxKeptBytes int64
 	// MaxEventBytes bounds the events of all tasks that wait for their runs.
 	// MaxWaitingResultBytes bounds the results from streams that wait for their runs.
 	// 64 MiB each.
@@ -69,6 +72,7 @@ func (o Options) withDefaults() Options {
 	o.MaxNacks = cmp.Or(o.MaxNacks, 10)
 	o.MaxWorkers = cmp.Or(o.MaxWorkers, 2000)
 	o.MaxProfileBytes = cmp.Or(o.MaxProfileBytes, 32<<20)
+	o.MaxKeptBytes = cmp.Or(o.MaxKeptBytes, 64<<20)
 	o.MaxEventBytes = cmp.Or(o.MaxEventBytes, 64<<20)
 	o.MaxWaitingResultBytes = cmp.Or(o.MaxWaitingResultBytes, 64<<20)
 	if len(o.Key) == 0 {
@@ -233,6 +237,13 @@ func (h *Hub) WaitingTasks() (unserved, busy int) {
 
 // WorkerLosses returns the number of times that a worker with a task was lost.
 func (h *Hub) WorkerLosses() uint64 { return h.dispatcher.workerLosses.Load() }
+
+// KeptValues returns the bytes of values that were not sent because workers keep them, and the number
+// of tasks that were sent again because their workers lacked values.
+func (h *Hub) KeptValues() (omittedBytes, resentTasks uint64) {
+	c := &h.dispatcher.keptCounts
+	return c.OmittedBytes.Load(), c.ResentTasks.Load()
+}
 
 // CountEndpointLoss counts an endpoint that was lost while it may have run a task.
 func (h *Hub) CountEndpointLoss() { h.dispatcher.workerLosses.Add(1) }

@@ -59,6 +59,7 @@ type job struct {
 	losses         int
 	hasLostWorker  bool // the previous worker was lost, and the run does not know
 	nacks          int
+	needsAllValues bool                  // a worker lacked values that it should have kept
 	refusedBy      map[*Session]struct{} // sessions that have refused it for now
 	isReported     bool                  // the run was notified that no worker can take it
 	isStranded     bool                  // no worker here can take it
@@ -108,6 +109,9 @@ func (j *job) deliveryFields() []zap.Field {
 // newAssignment returns the message to the worker. mu is held.
 func (j *job) newAssignment(ttl time.Duration) message.Assignment {
 	a := message.Assignment{Token: j.token, LeaseTTL: ttl, Delivery: j.deliveries, Task: j.task, Memos: j.memos.ListMemos()}
+	if j.session != nil && !j.needsAllValues {
+		a.Kept = j.session.kept
+	}
 	if deadline, ok := j.ctx.Deadline(); ok {
 		a.Timeout = max(time.Until(deadline), time.Millisecond)
 	}

@@ -260,7 +260,7 @@ func TestRefusingWorkerWaits(t *testing.T) {
 				given = append(given, a.Token)
 			}
 			for _, token := range given {
-				s.HandleNack(token, "no", 20*time.Second)
+				s.HandleNack(token, "no", 20*time.Second, nil)
 				refused++
 			}
 		}

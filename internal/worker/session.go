@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/tenant"
 	"github.com/graphd-dev/graphd/internal/worker/inbox"
+	"github.com/graphd-dev/graphd/internal/worker/kept"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 	"github.com/graphd-dev/graphd/internal/worker/outbox"
@@ -25,6 +26,7 @@ type Session struct {
 	id         string
 	outbox     *outbox.Outbox
 	profile    *profile.Profile[Session]
+	kept       *kept.Table // of values that the worker has been sent, nil = it keeps none
 
 	capacity         capacity
 	waitingCalls     outbox.WaitingCalls // for another task
@@ -56,6 +58,7 @@ func (h *Hub) OpenSession(hello message.Hello) (*Session, message.Welcome, error
 	held, forged := d.signer.ParseTokens(hello.HeldLeases, holderOf(&hello))
 	s := &Session{
 		hub: h, dispatcher: d, id: uuid.NewString(), outbox: outbox.NewOutbox(&h.unreadBytes), lastHeard: time.Now(),
+		kept: kept.NewTable(min(hello.KeptBytes, h.opts.MaxKeptBytes), &d.keptCounts),
 	}
 	s.profile = profile.New(s, hello)
 	s.capacity = capacity{session: s, jobs: make(map[string]*job)}
@@ -258,13 +261,21 @@ func (s *Session) throttleWorker(lost uint64) {
 }
 
 // HandleNack takes back a task that the worker did not begin. Other workers may get
-// it at once, this worker after delay.
-func (s *Session) HandleNack(token, reason string, delay time.Duration) {
+// it at once, this worker after delay. A worker that lacks values which it should have
+// kept gets the task again at once, with all values.
+func (s *Session) HandleNack(token, reason string, delay time.Duration, missing []kept.Digest) {
 	d := s.dispatcher
+	s.kept.RemoveValues(missing)
 	d.updateState(func() []notice {
 		j := s.jobOfLease(token)
 		if j == nil {
 			return nil
+		}
+		if len(missing) > 0 && !j.needsAllValues { // else it was sent all, and refuses all the same
+			j.needsAllValues = true
+			d.keptCounts.ResentTasks.Add(1)
+			d.log.Debug("a worker lacks values of a task", append(j.deliveryFields(), zap.Int("missing", len(missing)))...)
+			return d.requeueJob(j)
 		}
 		d.log.Info("a worker refused a task", append(j.deliveryFields(), zap.String("reason", reason))...)
 		list := d.refuseJob(j, s, reason, delay)

@@ -86,7 +86,7 @@ func TestASiblingIsNotWaitedForLongerThan(t *testing.T) {
 		"a cancel of the run":    {cause: errors.New("the run is cancelled"), want: 0},
 		"a cancel in the grace":  {cause: runtime.ErrSiblingFailed, act: func(_ *testing.T, x *stoppedTask) { close(x.unwanted) }, want: time.Second},
 		"the grace, offline":     {cause: runtime.ErrSiblingFailed, act: func(_ *testing.T, x *stoppedTask) { x.session.Close() }, want: 5 * time.Second},
-		"its worker wants to":    {cause: runtime.ErrSiblingFailed, act: func(_ *testing.T, x *stoppedTask) { x.session.HandleNack(x.given.Token, "no", 0) }, want: time.Second},
+		"its worker wants to":    {cause: runtime.ErrSiblingFailed, act: func(_ *testing.T, x *stoppedTask) { x.session.HandleNack(x.given.Token, "no", 0, nil) }, want: time.Second},
 		"its worker gives it up": {cause: runtime.ErrSiblingFailed, act: func(_ *testing.T, x *stoppedTask) { x.session.HandleGoodbye([]string{x.given.Token}, "") }, want: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -23,6 +24,14 @@ func workerInputs() []input {
 			a.runConcurrently(ctx, 10*a.scale, func(i int) {
 				a.connectWorker(ctx, fmt.Sprint("beater-", i), nil, &graphdv1.ConnectRequest{
 					Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Number: 1, Running: leases}},
+				})
+			})
+		}},
+		{"workers: values that were never sent", func(ctx context.Context, a *attack) {
+			missing := makeItems(1000, func(i int) []byte { return []byte(fmt.Sprintf("%032d", i)) })
+			a.runConcurrently(ctx, a.scaleCount(300, 3000), func(i int) {
+				a.connectWorker(ctx, fmt.Sprint("lacking-", i), nil, &graphdv1.ConnectRequest{
+					Kind: &graphdv1.ConnectRequest_Nack{Nack: &graphdv1.Nack{LeaseToken: newForgedLeases(1)[0], Missing: missing}},
 				})
 			})
 		}},
@@ -55,7 +64,7 @@ func (a *attack) connectWorker(ctx context.Context, id string, held [][]byte, sa
 		return
 	}
 	_ = stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{
-		WorkerId: id, HeldLeases: held, Credit: &graphdv1.Credit{TotalSlots: 1000},
+		WorkerId: id, HeldLeases: held, Credit: &graphdv1.Credit{TotalSlots: 1000}, KeptBytes: math.MaxUint64,
 		Manifest: &graphdv1.WorkerManifest{Nodes: []*graphdv1.ServedNode{{Graph: "hostile"}}},
 	}}})
 	_, err = stream.Recv()

@@ -528,7 +528,10 @@ type Hello struct {
 	// Labels for ListWorkers.
 	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The first credit; unset means none until one is sent.
-	Credit        *Credit `protobuf:"bytes,5,opt,name=credit,proto3" json:"credit,omitempty"`
+	Credit *Credit `protobuf:"bytes,5,opt,name=credit,proto3" json:"credit,omitempty"`
+	// Bytes of values that the worker keeps from one task to the next, see
+	// TaskAssignment.kept; 0 means that it keeps none. The server may use less.
+	KeptBytes     uint64 `protobuf:"varint,6,opt,name=kept_bytes,json=keptBytes,proto3" json:"kept_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,6 +599,13 @@ func (x *Hello) GetCredit() *Credit {
 		return x.Credit
 	}
 	return nil
+}
+
+func (x *Hello) GetKeptBytes() uint64 {
+	if x != nil {
+		return x.KeptBytes
+	}
+	return 0
 }
 
 // How many tasks the worker takes at the same time. Absolute: the server
@@ -729,7 +739,10 @@ type Nack struct {
 	// Why, for the log.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// When this worker may be asked again.
-	RetryDelay    *durationpb.Duration `protobuf:"bytes,3,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
+	RetryDelay *durationpb.Duration `protobuf:"bytes,3,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
+	// Values of KeptValues.use that the worker lacks. The task comes again at once,
+	// with all of its values.
+	Missing       [][]byte `protobuf:"bytes,4,rep,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -781,6 +794,13 @@ func (x *Nack) GetReason() string {
 func (x *Nack) GetRetryDelay() *durationpb.Duration {
 	if x != nil {
 		return x.RetryDelay
+	}
+	return nil
+}
+
+func (x *Nack) GetMissing() [][]byte {
+	if x != nil {
+		return x.Missing
 	}
 	return nil
 }
@@ -2039,14 +2059,16 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x05batch\x18\t \x01(\v2\x1f.graphd.v1.ConnectResponseBatchH\x00R\x05batchB\x06\n" +
 	"\x04kind\"P\n" +
 	"\x14ConnectResponseBatch\x128\n" +
-	"\tresponses\x18\x01 \x03(\v2\x1a.graphd.v1.ConnectResponseR\tresponses\"\x98\x02\n" +
+	"\tresponses\x18\x01 \x03(\v2\x1a.graphd.v1.ConnectResponseR\tresponses\"\xb7\x02\n" +
 	"\x05Hello\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x125\n" +
 	"\bmanifest\x18\x02 \x01(\v2\x19.graphd.v1.WorkerManifestR\bmanifest\x12\x1f\n" +
 	"\vheld_leases\x18\x03 \x03(\fR\n" +
 	"heldLeases\x124\n" +
 	"\x06labels\x18\x04 \x03(\v2\x1c.graphd.v1.Hello.LabelsEntryR\x06labels\x12)\n" +
-	"\x06credit\x18\x05 \x01(\v2\x11.graphd.v1.CreditR\x06credit\x1a9\n" +
+	"\x06credit\x18\x05 \x01(\v2\x11.graphd.v1.CreditR\x06credit\x12\x1d\n" +
+	"\n" +
+	"kept_bytes\x18\x06 \x01(\x04R\tkeptBytes\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbc\x01\n" +
@@ -2060,13 +2082,14 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"8\n" +
 	"\x04Beat\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
-	"\arunning\x18\x02 \x03(\fR\arunning\"{\n" +
+	"\arunning\x18\x02 \x03(\fR\arunning\"\x95\x01\n" +
 	"\x04Nack\x12\x1f\n" +
 	"\vlease_token\x18\x01 \x01(\fR\n" +
 	"leaseToken\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12:\n" +
 	"\vretry_delay\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"retryDelay\"=\n" +
+	"retryDelay\x12\x18\n" +
+	"\amissing\x18\x04 \x03(\fR\amissing\"=\n" +
 	"\aGoodbye\x12\x1a\n" +
 	"\breleased\x18\x01 \x03(\fR\breleased\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x99\x04\n" +

@@ -154,7 +154,7 @@ func (x TaskFailed_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskFailed_Cause.Descriptor instead.
 func (TaskFailed_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{17, 0}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{18, 0}
 }
 
 // What a process can run.
@@ -456,7 +456,10 @@ type TaskAssignment struct {
 	// Time for decisions: the same on every attempt of the task.
 	LogicalTime *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=logical_time,json=logicalTime,proto3" json:"logical_time,omitempty"`
 	// Channels whose values made the task due.
-	Triggers      []string `protobuf:"bytes,30,rep,name=triggers,proto3" json:"triggers,omitempty"`
+	Triggers []string `protobuf:"bytes,30,rep,name=triggers,proto3" json:"triggers,omitempty"`
+	// Values that the worker keeps from one task to the next. Only for workers with
+	// Hello.kept_bytes.
+	Kept          *KeptValues `protobuf:"bytes,31,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +704,80 @@ func (x *TaskAssignment) GetTriggers() []string {
 	return nil
 }
 
+func (x *TaskAssignment) GetKept() *KeptValues {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+// Values of channels that a worker keeps, so that each is sent once. A value is
+// named by the SHA-256 of its JSON text, 32 bytes. A worker forgets all values
+// when its stream ends. Apply keep, use and forget in this order.
+type KeptValues struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Channels of TaskAssignment.channels whose values the worker keeps.
+	Keep map[string][]byte `protobuf:"bytes,1,rep,name=keep,proto3" json:"keep,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Channels that are left out of TaskAssignment.channels because the worker has
+	// their values. If it lacks one, it refuses the task with Nack.missing.
+	Use map[string][]byte `protobuf:"bytes,2,rep,name=use,proto3" json:"use,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Values that the worker forgets.
+	Forget        [][]byte `protobuf:"bytes,3,rep,name=forget,proto3" json:"forget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptValues) Reset() {
+	*x = KeptValues{}
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptValues) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptValues) ProtoMessage() {}
+
+func (x *KeptValues) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptValues.ProtoReflect.Descriptor instead.
+func (*KeptValues) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *KeptValues) GetKeep() map[string][]byte {
+	if x != nil {
+		return x.Keep
+	}
+	return nil
+}
+
+func (x *KeptValues) GetUse() map[string][]byte {
+	if x != nil {
+		return x.Use
+	}
+	return nil
+}
+
+func (x *KeptValues) GetForget() [][]byte {
+	if x != nil {
+		return x.Forget
+	}
+	return nil
+}
+
 // What a task must see again when it is run from its first line.
 type Journal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -717,7 +794,7 @@ type Journal struct {
 
 func (x *Journal) Reset() {
 	*x = Journal{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[4]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +806,7 @@ func (x *Journal) String() string {
 func (*Journal) ProtoMessage() {}
 
 func (x *Journal) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[4]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +819,7 @@ func (x *Journal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Journal.ProtoReflect.Descriptor instead.
 func (*Journal) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{4}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Journal) GetEntries() []*JournalEntry {
@@ -789,7 +866,7 @@ type JournalEntry struct {
 
 func (x *JournalEntry) Reset() {
 	*x = JournalEntry{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[5]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +878,7 @@ func (x *JournalEntry) String() string {
 func (*JournalEntry) ProtoMessage() {}
 
 func (x *JournalEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[5]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +891,7 @@ func (x *JournalEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalEntry.ProtoReflect.Descriptor instead.
 func (*JournalEntry) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{5}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *JournalEntry) GetScope() string {
@@ -908,7 +985,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[6]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +997,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[6]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1010,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{6}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Answer) GetInterruptId() string {
@@ -1032,7 +1109,7 @@ type Reduction struct {
 
 func (x *Reduction) Reset() {
 	*x = Reduction{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[7]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1121,7 @@ func (x *Reduction) String() string {
 func (*Reduction) ProtoMessage() {}
 
 func (x *Reduction) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[7]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1134,7 @@ func (x *Reduction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reduction.ProtoReflect.Descriptor instead.
 func (*Reduction) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{7}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Reduction) GetChannel() string {
@@ -1100,7 +1177,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[8]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1189,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[8]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1202,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskUpdate) GetLeaseToken() []byte {
@@ -1212,7 +1289,7 @@ type Emit struct {
 
 func (x *Emit) Reset() {
 	*x = Emit{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[9]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1301,7 @@ func (x *Emit) String() string {
 func (*Emit) ProtoMessage() {}
 
 func (x *Emit) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[9]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1314,7 @@ func (x *Emit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Emit.ProtoReflect.Descriptor instead.
 func (*Emit) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Emit) GetItems() []*EmitItem {
@@ -1271,7 +1348,7 @@ type EmitItem struct {
 
 func (x *EmitItem) Reset() {
 	*x = EmitItem{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[10]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1360,7 @@ func (x *EmitItem) String() string {
 func (*EmitItem) ProtoMessage() {}
 
 func (x *EmitItem) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[10]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1373,7 @@ func (x *EmitItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmitItem.ProtoReflect.Descriptor instead.
 func (*EmitItem) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EmitItem) GetChannel() Channel {
@@ -1347,7 +1424,7 @@ type TaskResult struct {
 
 func (x *TaskResult) Reset() {
 	*x = TaskResult{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[11]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1436,7 @@ func (x *TaskResult) String() string {
 func (*TaskResult) ProtoMessage() {}
 
 func (x *TaskResult) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[11]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1449,7 @@ func (x *TaskResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskResult.ProtoReflect.Descriptor instead.
 func (*TaskResult) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TaskResult) GetOutcome() isTaskResult_Outcome {
@@ -1481,7 +1558,7 @@ type UsedAnswer struct {
 
 func (x *UsedAnswer) Reset() {
 	*x = UsedAnswer{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[12]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1570,7 @@ func (x *UsedAnswer) String() string {
 func (*UsedAnswer) ProtoMessage() {}
 
 func (x *UsedAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[12]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1583,7 @@ func (x *UsedAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAnswer.ProtoReflect.Descriptor instead.
 func (*UsedAnswer) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UsedAnswer) GetScope() string {
@@ -1572,7 +1649,7 @@ type TaskCompleted struct {
 
 func (x *TaskCompleted) Reset() {
 	*x = TaskCompleted{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[13]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1661,7 @@ func (x *TaskCompleted) String() string {
 func (*TaskCompleted) ProtoMessage() {}
 
 func (x *TaskCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[13]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1674,7 @@ func (x *TaskCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCompleted.ProtoReflect.Descriptor instead.
 func (*TaskCompleted) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TaskCompleted) GetUpdate() *Payload {
@@ -1650,7 +1727,7 @@ type ChannelWrite struct {
 
 func (x *ChannelWrite) Reset() {
 	*x = ChannelWrite{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[14]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1739,7 @@ func (x *ChannelWrite) String() string {
 func (*ChannelWrite) ProtoMessage() {}
 
 func (x *ChannelWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[14]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1752,7 @@ func (x *ChannelWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelWrite.ProtoReflect.Descriptor instead.
 func (*ChannelWrite) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ChannelWrite) GetChannel() string {
@@ -1713,7 +1790,7 @@ type TaskInterrupted struct {
 
 func (x *TaskInterrupted) Reset() {
 	*x = TaskInterrupted{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[15]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +1802,7 @@ func (x *TaskInterrupted) String() string {
 func (*TaskInterrupted) ProtoMessage() {}
 
 func (x *TaskInterrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[15]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +1815,7 @@ func (x *TaskInterrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskInterrupted.ProtoReflect.Descriptor instead.
 func (*TaskInterrupted) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TaskInterrupted) GetAsks() []*Ask {
@@ -1805,7 +1882,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[16]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1894,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[16]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1907,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{16}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Ask) GetScope() string {
@@ -1985,7 +2062,7 @@ type TaskFailed struct {
 
 func (x *TaskFailed) Reset() {
 	*x = TaskFailed{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[17]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2074,7 @@ func (x *TaskFailed) String() string {
 func (*TaskFailed) ProtoMessage() {}
 
 func (x *TaskFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[17]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2087,7 @@ func (x *TaskFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskFailed.ProtoReflect.Descriptor instead.
 func (*TaskFailed) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{17}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskFailed) GetType() string {
@@ -2080,7 +2157,7 @@ type TaskCancelled struct {
 
 func (x *TaskCancelled) Reset() {
 	*x = TaskCancelled{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[18]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2169,7 @@ func (x *TaskCancelled) String() string {
 func (*TaskCancelled) ProtoMessage() {}
 
 func (x *TaskCancelled) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[18]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2182,7 @@ func (x *TaskCancelled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCancelled.ProtoReflect.Descriptor instead.
 func (*TaskCancelled) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{18}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskCancelled) GetNote() string {
@@ -2137,7 +2214,7 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"N\n" +
 	"\tTaskLease\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\fR\x05token\x12+\n" +
-	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\x8a\v\n" +
+	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\xb5\v\n" +
 	"\x0eTaskAssignment\x12*\n" +
 	"\x05lease\x18\x01 \x01(\v2\x14.graphd.v1.TaskLeaseR\x05lease\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.graphd.v1.TaskKindR\x04kind\x12\x1b\n" +
@@ -2173,7 +2250,8 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\vrandom_seed\x18\x1c \x01(\x04R\n" +
 	"randomSeed\x12=\n" +
 	"\flogical_time\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\vlogicalTime\x12\x1a\n" +
-	"\btriggers\x18\x1e \x03(\tR\btriggers\x1aO\n" +
+	"\btriggers\x18\x1e \x03(\tR\btriggers\x12)\n" +
+	"\x04kept\x18\x1f \x01(\v2\x15.graphd.v1.KeptValuesR\x04kept\x1aO\n" +
 	"\rChannelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12(\n" +
 	"\x05value\x18\x02 \x01(\v2\x12.graphd.v1.PayloadR\x05value:\x028\x01\x1a;\n" +
@@ -2183,7 +2261,18 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\n" +
 	"TraceEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfc\x01\n" +
+	"\n" +
+	"KeptValues\x123\n" +
+	"\x04keep\x18\x01 \x03(\v2\x1f.graphd.v1.KeptValues.KeepEntryR\x04keep\x120\n" +
+	"\x03use\x18\x02 \x03(\v2\x1e.graphd.v1.KeptValues.UseEntryR\x03use\x12\x16\n" +
+	"\x06forget\x18\x03 \x03(\fR\x06forget\x1a7\n" +
+	"\tKeepEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1a6\n" +
+	"\bUseEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\x87\x01\n" +
 	"\aJournal\x121\n" +
 	"\aentries\x18\x01 \x03(\v2\x17.graphd.v1.JournalEntryR\aentries\x12&\n" +
 	"\x05drift\x18\x02 \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
@@ -2318,7 +2407,7 @@ func file_graphd_v1_worker_task_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_worker_task_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_graphd_v1_worker_task_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_graphd_v1_worker_task_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_graphd_v1_worker_task_proto_goTypes = []any{
 	(TaskKind)(0),                 // 0: graphd.v1.TaskKind
 	(TaskFailed_Cause)(0),         // 1: graphd.v1.TaskFailed.Cause
@@ -2326,105 +2415,111 @@ var file_graphd_v1_worker_task_proto_goTypes = []any{
 	(*ServedNode)(nil),            // 3: graphd.v1.ServedNode
 	(*TaskLease)(nil),             // 4: graphd.v1.TaskLease
 	(*TaskAssignment)(nil),        // 5: graphd.v1.TaskAssignment
-	(*Journal)(nil),               // 6: graphd.v1.Journal
-	(*JournalEntry)(nil),          // 7: graphd.v1.JournalEntry
-	(*Answer)(nil),                // 8: graphd.v1.Answer
-	(*Reduction)(nil),             // 9: graphd.v1.Reduction
-	(*TaskUpdate)(nil),            // 10: graphd.v1.TaskUpdate
-	(*Emit)(nil),                  // 11: graphd.v1.Emit
-	(*EmitItem)(nil),              // 12: graphd.v1.EmitItem
-	(*TaskResult)(nil),            // 13: graphd.v1.TaskResult
-	(*UsedAnswer)(nil),            // 14: graphd.v1.UsedAnswer
-	(*TaskCompleted)(nil),         // 15: graphd.v1.TaskCompleted
-	(*ChannelWrite)(nil),          // 16: graphd.v1.ChannelWrite
-	(*TaskInterrupted)(nil),       // 17: graphd.v1.TaskInterrupted
-	(*Ask)(nil),                   // 18: graphd.v1.Ask
-	(*TaskFailed)(nil),            // 19: graphd.v1.TaskFailed
-	(*TaskCancelled)(nil),         // 20: graphd.v1.TaskCancelled
-	nil,                           // 21: graphd.v1.TaskAssignment.ChannelsEntry
-	nil,                           // 22: graphd.v1.TaskAssignment.MetadataEntry
-	nil,                           // 23: graphd.v1.TaskAssignment.TraceEntry
-	nil,                           // 24: graphd.v1.TaskFailed.DetailsEntry
-	(*GraphSpec)(nil),             // 25: graphd.v1.GraphSpec
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
-	(*CheckpointRef)(nil),         // 27: graphd.v1.CheckpointRef
-	(*Payload)(nil),               // 28: graphd.v1.Payload
-	(*Failure)(nil),               // 29: graphd.v1.Failure
-	(Channel)(0),                  // 30: graphd.v1.Channel
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(Drift)(0),                    // 32: graphd.v1.Drift
-	(*Dismissal)(nil),             // 33: graphd.v1.Dismissal
-	(*emptypb.Empty)(nil),         // 34: google.protobuf.Empty
-	(*Goto)(nil),                  // 35: graphd.v1.Goto
-	(ExpiryAction)(0),             // 36: graphd.v1.ExpiryAction
-	(*People)(nil),                // 37: graphd.v1.People
-	(Priority)(0),                 // 38: graphd.v1.Priority
-	(*Step)(nil),                  // 39: graphd.v1.Step
+	(*KeptValues)(nil),            // 6: graphd.v1.KeptValues
+	(*Journal)(nil),               // 7: graphd.v1.Journal
+	(*JournalEntry)(nil),          // 8: graphd.v1.JournalEntry
+	(*Answer)(nil),                // 9: graphd.v1.Answer
+	(*Reduction)(nil),             // 10: graphd.v1.Reduction
+	(*TaskUpdate)(nil),            // 11: graphd.v1.TaskUpdate
+	(*Emit)(nil),                  // 12: graphd.v1.Emit
+	(*EmitItem)(nil),              // 13: graphd.v1.EmitItem
+	(*TaskResult)(nil),            // 14: graphd.v1.TaskResult
+	(*UsedAnswer)(nil),            // 15: graphd.v1.UsedAnswer
+	(*TaskCompleted)(nil),         // 16: graphd.v1.TaskCompleted
+	(*ChannelWrite)(nil),          // 17: graphd.v1.ChannelWrite
+	(*TaskInterrupted)(nil),       // 18: graphd.v1.TaskInterrupted
+	(*Ask)(nil),                   // 19: graphd.v1.Ask
+	(*TaskFailed)(nil),            // 20: graphd.v1.TaskFailed
+	(*TaskCancelled)(nil),         // 21: graphd.v1.TaskCancelled
+	nil,                           // 22: graphd.v1.TaskAssignment.ChannelsEntry
+	nil,                           // 23: graphd.v1.TaskAssignment.MetadataEntry
+	nil,                           // 24: graphd.v1.TaskAssignment.TraceEntry
+	nil,                           // 25: graphd.v1.KeptValues.KeepEntry
+	nil,                           // 26: graphd.v1.KeptValues.UseEntry
+	nil,                           // 27: graphd.v1.TaskFailed.DetailsEntry
+	(*GraphSpec)(nil),             // 28: graphd.v1.GraphSpec
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*CheckpointRef)(nil),         // 30: graphd.v1.CheckpointRef
+	(*Payload)(nil),               // 31: graphd.v1.Payload
+	(*Failure)(nil),               // 32: graphd.v1.Failure
+	(Channel)(0),                  // 33: graphd.v1.Channel
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(Drift)(0),                    // 35: graphd.v1.Drift
+	(*Dismissal)(nil),             // 36: graphd.v1.Dismissal
+	(*emptypb.Empty)(nil),         // 37: google.protobuf.Empty
+	(*Goto)(nil),                  // 38: graphd.v1.Goto
+	(ExpiryAction)(0),             // 39: graphd.v1.ExpiryAction
+	(*People)(nil),                // 40: graphd.v1.People
+	(Priority)(0),                 // 41: graphd.v1.Priority
+	(*Step)(nil),                  // 42: graphd.v1.Step
 }
 var file_graphd_v1_worker_task_proto_depIdxs = []int32{
 	3,  // 0: graphd.v1.WorkerManifest.nodes:type_name -> graphd.v1.ServedNode
-	25, // 1: graphd.v1.WorkerManifest.graphs:type_name -> graphd.v1.GraphSpec
-	26, // 2: graphd.v1.TaskLease.ttl:type_name -> google.protobuf.Duration
+	28, // 1: graphd.v1.WorkerManifest.graphs:type_name -> graphd.v1.GraphSpec
+	29, // 2: graphd.v1.TaskLease.ttl:type_name -> google.protobuf.Duration
 	4,  // 3: graphd.v1.TaskAssignment.lease:type_name -> graphd.v1.TaskLease
 	0,  // 4: graphd.v1.TaskAssignment.kind:type_name -> graphd.v1.TaskKind
-	27, // 5: graphd.v1.TaskAssignment.checkpoint:type_name -> graphd.v1.CheckpointRef
-	21, // 6: graphd.v1.TaskAssignment.channels:type_name -> graphd.v1.TaskAssignment.ChannelsEntry
-	28, // 7: graphd.v1.TaskAssignment.send_input:type_name -> graphd.v1.Payload
-	28, // 8: graphd.v1.TaskAssignment.context:type_name -> graphd.v1.Payload
-	22, // 9: graphd.v1.TaskAssignment.metadata:type_name -> graphd.v1.TaskAssignment.MetadataEntry
-	6,  // 10: graphd.v1.TaskAssignment.journal:type_name -> graphd.v1.Journal
-	29, // 11: graphd.v1.TaskAssignment.failure:type_name -> graphd.v1.Failure
-	9,  // 12: graphd.v1.TaskAssignment.reduction:type_name -> graphd.v1.Reduction
-	26, // 13: graphd.v1.TaskAssignment.timeout:type_name -> google.protobuf.Duration
-	26, // 14: graphd.v1.TaskAssignment.idle_timeout:type_name -> google.protobuf.Duration
-	30, // 15: graphd.v1.TaskAssignment.emit:type_name -> graphd.v1.Channel
-	23, // 16: graphd.v1.TaskAssignment.trace:type_name -> graphd.v1.TaskAssignment.TraceEntry
-	31, // 17: graphd.v1.TaskAssignment.logical_time:type_name -> google.protobuf.Timestamp
-	7,  // 18: graphd.v1.Journal.entries:type_name -> graphd.v1.JournalEntry
-	32, // 19: graphd.v1.Journal.drift:type_name -> graphd.v1.Drift
-	8,  // 20: graphd.v1.JournalEntry.answer:type_name -> graphd.v1.Answer
-	28, // 21: graphd.v1.JournalEntry.memo:type_name -> graphd.v1.Payload
-	28, // 22: graphd.v1.Answer.value:type_name -> graphd.v1.Payload
-	33, // 23: graphd.v1.Answer.dismissed:type_name -> graphd.v1.Dismissal
-	34, // 24: graphd.v1.Answer.expired:type_name -> google.protobuf.Empty
-	28, // 25: graphd.v1.Reduction.current:type_name -> graphd.v1.Payload
-	28, // 26: graphd.v1.Reduction.writes:type_name -> graphd.v1.Payload
-	11, // 27: graphd.v1.TaskUpdate.emit:type_name -> graphd.v1.Emit
-	34, // 28: graphd.v1.TaskUpdate.alive:type_name -> google.protobuf.Empty
-	13, // 29: graphd.v1.TaskUpdate.result:type_name -> graphd.v1.TaskResult
-	12, // 30: graphd.v1.Emit.items:type_name -> graphd.v1.EmitItem
-	30, // 31: graphd.v1.EmitItem.channel:type_name -> graphd.v1.Channel
-	28, // 32: graphd.v1.EmitItem.value:type_name -> graphd.v1.Payload
-	15, // 33: graphd.v1.TaskResult.completed:type_name -> graphd.v1.TaskCompleted
-	17, // 34: graphd.v1.TaskResult.interrupted:type_name -> graphd.v1.TaskInterrupted
-	19, // 35: graphd.v1.TaskResult.failed:type_name -> graphd.v1.TaskFailed
-	20, // 36: graphd.v1.TaskResult.cancelled:type_name -> graphd.v1.TaskCancelled
-	14, // 37: graphd.v1.TaskResult.used:type_name -> graphd.v1.UsedAnswer
-	18, // 38: graphd.v1.UsedAnswer.asked:type_name -> graphd.v1.Ask
-	28, // 39: graphd.v1.TaskCompleted.update:type_name -> graphd.v1.Payload
-	16, // 40: graphd.v1.TaskCompleted.writes:type_name -> graphd.v1.ChannelWrite
-	35, // 41: graphd.v1.TaskCompleted.goto_targets:type_name -> graphd.v1.Goto
-	28, // 42: graphd.v1.ChannelWrite.value:type_name -> graphd.v1.Payload
-	18, // 43: graphd.v1.TaskInterrupted.asks:type_name -> graphd.v1.Ask
-	28, // 44: graphd.v1.Ask.value:type_name -> graphd.v1.Payload
-	28, // 45: graphd.v1.Ask.response_schema:type_name -> graphd.v1.Payload
-	26, // 46: graphd.v1.Ask.ttl:type_name -> google.protobuf.Duration
-	36, // 47: graphd.v1.Ask.expiry_action:type_name -> graphd.v1.ExpiryAction
-	28, // 48: graphd.v1.Ask.default_response:type_name -> graphd.v1.Payload
-	32, // 49: graphd.v1.Ask.drift:type_name -> graphd.v1.Drift
-	37, // 50: graphd.v1.Ask.people:type_name -> graphd.v1.People
-	38, // 51: graphd.v1.Ask.priority:type_name -> graphd.v1.Priority
-	39, // 52: graphd.v1.Ask.steps:type_name -> graphd.v1.Step
-	26, // 53: graphd.v1.Ask.undo:type_name -> google.protobuf.Duration
-	26, // 54: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
-	1,  // 55: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
-	24, // 56: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
-	28, // 57: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	30, // 5: graphd.v1.TaskAssignment.checkpoint:type_name -> graphd.v1.CheckpointRef
+	22, // 6: graphd.v1.TaskAssignment.channels:type_name -> graphd.v1.TaskAssignment.ChannelsEntry
+	31, // 7: graphd.v1.TaskAssignment.send_input:type_name -> graphd.v1.Payload
+	31, // 8: graphd.v1.TaskAssignment.context:type_name -> graphd.v1.Payload
+	23, // 9: graphd.v1.TaskAssignment.metadata:type_name -> graphd.v1.TaskAssignment.MetadataEntry
+	7,  // 10: graphd.v1.TaskAssignment.journal:type_name -> graphd.v1.Journal
+	32, // 11: graphd.v1.TaskAssignment.failure:type_name -> graphd.v1.Failure
+	10, // 12: graphd.v1.TaskAssignment.reduction:type_name -> graphd.v1.Reduction
+	29, // 13: graphd.v1.TaskAssignment.timeout:type_name -> google.protobuf.Duration
+	29, // 14: graphd.v1.TaskAssignment.idle_timeout:type_name -> google.protobuf.Duration
+	33, // 15: graphd.v1.TaskAssignment.emit:type_name -> graphd.v1.Channel
+	24, // 16: graphd.v1.TaskAssignment.trace:type_name -> graphd.v1.TaskAssignment.TraceEntry
+	34, // 17: graphd.v1.TaskAssignment.logical_time:type_name -> google.protobuf.Timestamp
+	6,  // 18: graphd.v1.TaskAssignment.kept:type_name -> graphd.v1.KeptValues
+	25, // 19: graphd.v1.KeptValues.keep:type_name -> graphd.v1.KeptValues.KeepEntry
+	26, // 20: graphd.v1.KeptValues.use:type_name -> graphd.v1.KeptValues.UseEntry
+	8,  // 21: graphd.v1.Journal.entries:type_name -> graphd.v1.JournalEntry
+	35, // 22: graphd.v1.Journal.drift:type_name -> graphd.v1.Drift
+	9,  // 23: graphd.v1.JournalEntry.answer:type_name -> graphd.v1.Answer
+	31, // 24: graphd.v1.JournalEntry.memo:type_name -> graphd.v1.Payload
+	31, // 25: graphd.v1.Answer.value:type_name -> graphd.v1.Payload
+	36, // 26: graphd.v1.Answer.dismissed:type_name -> graphd.v1.Dismissal
+	37, // 27: graphd.v1.Answer.expired:type_name -> google.protobuf.Empty
+	31, // 28: graphd.v1.Reduction.current:type_name -> graphd.v1.Payload
+	31, // 29: graphd.v1.Reduction.writes:type_name -> graphd.v1.Payload
+	12, // 30: graphd.v1.TaskUpdate.emit:type_name -> graphd.v1.Emit
+	37, // 31: graphd.v1.TaskUpdate.alive:type_name -> google.protobuf.Empty
+	14, // 32: graphd.v1.TaskUpdate.result:type_name -> graphd.v1.TaskResult
+	13, // 33: graphd.v1.Emit.items:type_name -> graphd.v1.EmitItem
+	33, // 34: graphd.v1.EmitItem.channel:type_name -> graphd.v1.Channel
+	31, // 35: graphd.v1.EmitItem.value:type_name -> graphd.v1.Payload
+	16, // 36: graphd.v1.TaskResult.completed:type_name -> graphd.v1.TaskCompleted
+	18, // 37: graphd.v1.TaskResult.interrupted:type_name -> graphd.v1.TaskInterrupted
+	20, // 38: graphd.v1.TaskResult.failed:type_name -> graphd.v1.TaskFailed
+	21, // 39: graphd.v1.TaskResult.cancelled:type_name -> graphd.v1.TaskCancelled
+	15, // 40: graphd.v1.TaskResult.used:type_name -> graphd.v1.UsedAnswer
+	19, // 41: graphd.v1.UsedAnswer.asked:type_name -> graphd.v1.Ask
+	31, // 42: graphd.v1.TaskCompleted.update:type_name -> graphd.v1.Payload
+	17, // 43: graphd.v1.TaskCompleted.writes:type_name -> graphd.v1.ChannelWrite
+	38, // 44: graphd.v1.TaskCompleted.goto_targets:type_name -> graphd.v1.Goto
+	31, // 45: graphd.v1.ChannelWrite.value:type_name -> graphd.v1.Payload
+	19, // 46: graphd.v1.TaskInterrupted.asks:type_name -> graphd.v1.Ask
+	31, // 47: graphd.v1.Ask.value:type_name -> graphd.v1.Payload
+	31, // 48: graphd.v1.Ask.response_schema:type_name -> graphd.v1.Payload
+	29, // 49: graphd.v1.Ask.ttl:type_name -> google.protobuf.Duration
+	39, // 50: graphd.v1.Ask.expiry_action:type_name -> graphd.v1.ExpiryAction
+	31, // 51: graphd.v1.Ask.default_response:type_name -> graphd.v1.Payload
+	35, // 52: graphd.v1.Ask.drift:type_name -> graphd.v1.Drift
+	40, // 53: graphd.v1.Ask.people:type_name -> graphd.v1.People
+	41, // 54: graphd.v1.Ask.priority:type_name -> graphd.v1.Priority
+	42, // 55: graphd.v1.Ask.steps:type_name -> graphd.v1.Step
+	29, // 56: graphd.v1.Ask.undo:type_name -> google.protobuf.Duration
+	29, // 57: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
+	1,  // 58: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
+	27, // 59: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
+	31, // 60: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
+	61, // [61:61] is the sub-list for method output_type
+	61, // [61:61] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_task_proto_init() }
@@ -2437,21 +2532,21 @@ func file_graphd_v1_worker_task_proto_init() {
 	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_init()
-	file_graphd_v1_worker_task_proto_msgTypes[5].OneofWrappers = []any{
+	file_graphd_v1_worker_task_proto_msgTypes[6].OneofWrappers = []any{
 		(*JournalEntry_Answer)(nil),
 		(*JournalEntry_Memo)(nil),
 	}
-	file_graphd_v1_worker_task_proto_msgTypes[6].OneofWrappers = []any{
+	file_graphd_v1_worker_task_proto_msgTypes[7].OneofWrappers = []any{
 		(*Answer_Value)(nil),
 		(*Answer_Dismissed)(nil),
 		(*Answer_Expired)(nil),
 	}
-	file_graphd_v1_worker_task_proto_msgTypes[8].OneofWrappers = []any{
+	file_graphd_v1_worker_task_proto_msgTypes[9].OneofWrappers = []any{
 		(*TaskUpdate_Emit)(nil),
 		(*TaskUpdate_Alive)(nil),
 		(*TaskUpdate_Result)(nil),
 	}
-	file_graphd_v1_worker_task_proto_msgTypes[11].OneofWrappers = []any{
+	file_graphd_v1_worker_task_proto_msgTypes[12].OneofWrappers = []any{
 		(*TaskResult_Completed)(nil),
 		(*TaskResult_Interrupted)(nil),
 		(*TaskResult_Failed)(nil),
@@ -2463,7 +2558,7 @@ func file_graphd_v1_worker_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_worker_task_proto_rawDesc), len(file_graphd_v1_worker_task_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   23,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -30,10 +30,7 @@ func (v *values) valueAt(i int) (payload.JSON, bool) {
 		value, ok := v.untracked[i]
 		return value, ok
 	case c.List != nil:
-		items := c.List.Items
-		if tail := v.tails[i]; len(tail) > 0 {
-			items = slices.Concat(items, tail)
-		}
+		items := v.itemsAt(i)
 		if len(items) == 0 && (spec.Kind == graph.Topic || spec.Kind == graph.TopicOnce) {
 			return "", false
 		}
@@ -44,6 +41,15 @@ func (v *values) valueAt(i int) (payload.JSON, bool) {
 		return spec.Default, true
 	}
 	return "", false
+}
+
+// itemsAt returns the elements of a channel that holds a list of them.
+func (v *values) itemsAt(i int) []payload.JSON {
+	items := v.checkpoint.Channels[i].List.Items
+	if tail := v.tails[i]; len(tail) > 0 {
+		return slices.Concat(items, tail)
+	}
+	return items
 }
 
 // Value returns a state key's value, or false when it is unset.
@@ -121,7 +127,7 @@ func (v View) Lookup(key string) (payload.JSON, bool) {
 func (v View) Keys() []string {
 	keys := make([]string, 0, len(v.positions))
 	for _, i := range v.positions {
-		if _, ok := v.values.valueAt(i); ok {
+		if _, ok := v.values.storedAt(i); ok {
 			keys = append(keys, v.values.graph.Channels[i].Name)
 		}
 	}

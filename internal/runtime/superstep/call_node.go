@@ -34,7 +34,7 @@ func (at *attempt) callNode(ctx context.Context, n int, b graph.Branch, state *p
 	isRemote := t.Node.Kind == graph.KindRemote || b.InWorker
 	if isRemote {
 		defer fx.trackRemoteTask(task)()
-		task.Triggers = at.state.Triggers(t)
+		task.Triggers, task.Digests = at.state.Triggers(t), &at.digests
 		if n == 1 {
 			task.RecoveredAt = at.recoveredAt(t.ID)
 			task.HandedOut = at.thread.Recovery.wasHandedOut(t.ID)

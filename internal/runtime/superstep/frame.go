@@ -34,6 +34,7 @@ type frame struct {
 	mustReportState bool      // it goes on here after a pause, and has not said so
 	stepMemos       stepMemos // memos recorded in this superstep
 	heldBytes       int64     // bytes that are counted of it
+	digests         valueDigests
 }
 
 // level is where a graph stands among the graphs of a run.

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -52,6 +53,7 @@ func HelloFromProto(v *Validator, h *graphdv1.Hello) message.Hello {
 		Credit:     CreditFromProto(v, "hello.credit", h.GetCredit()),
 
 		ComparesAnswers: slices.Contains(h.GetManifest().GetFeatures(), FeatureDrift),
+		KeptBytes:       int64(min(h.GetKeptBytes(), math.MaxInt64)),
 	}
 	out.Capabilities = CapabilitiesFromProto(v, "hello.manifest.nodes", h.GetManifest().GetNodes())
 	return out

@@ -16,8 +16,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
-// TaskAssignmentToProto converts a task for a worker or an endpoint.
+// TaskAssignmentToProto converts a task for an endpoint, or a worker that keeps no values.
 func TaskAssignmentToProto(a message.Assignment) *graphdv1.TaskAssignment {
+	out := AssignmentWithoutChannels(a)
+	if !ReadsChannels(a.Task) {
+		return out
+	}
+	out.Channels = make(map[string]*graphdv1.Payload)
+	for key, value := range a.Task.State.StoredValues() {
+		out.Channels[key] = JSONToProto(value.Text())
+	}
+	return out
+}
+
+// ReadsChannels reports whether a task is given the channels of its state.
+func ReadsChannels(t *runtime.Task) bool { return t.Reduce == nil && (t.Router != "" || t.Send == "") }
+
+// AssignmentWithoutChannels converts a task without its channels.
+func AssignmentWithoutChannels(a message.Assignment) *graphdv1.TaskAssignment {
 	t := a.Task
 	out := &graphdv1.TaskAssignment{
 		Lease: LeaseToProto(a.Token, a.LeaseTTL), Kind: taskKind(t),
@@ -47,12 +63,6 @@ func TaskAssignmentToProto(a message.Assignment) *graphdv1.TaskAssignment {
 	case t.Send != "":
 		out.SendInput = JSONToProto(t.Send)
 		return out
-	}
-	out.Channels = make(map[string]*graphdv1.Payload)
-	for _, key := range t.State.Keys() {
-		if value, ok := t.State.Lookup(key); ok {
-			out.Channels[key] = JSONToProto(value)
-		}
 	}
 	return out
 }

@@ -52,8 +52,9 @@ func (s *Service) handleMessage(ctx context.Context, session *worker.Session, at
 	case *graphdv1.ConnectRequest_Nack:
 		token, delay := wire.LeaseTokenFromProto(v, at+"nack.lease_token", kind.Nack.GetLeaseToken()),
 			v.ConvertDuration(at+"nack.retry_delay", kind.Nack.GetRetryDelay())
+		missing := digestsFromProto(v, at+"nack.missing", kind.Nack.GetMissing())
 		if v.Err() == nil {
-			session.HandleNack(token, reason.ClipText(kind.Nack.GetReason(), wire.MaxTextLength), delay)
+			session.HandleNack(token, reason.ClipText(kind.Nack.GetReason(), wire.MaxTextLength), delay, missing)
 		}
 	case *graphdv1.ConnectRequest_Goodbye:
 		if released := wire.LeaseTokensFromProto(v, at+"goodbye.released", kind.Goodbye.GetReleased()); v.Err() == nil {

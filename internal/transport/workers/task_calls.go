@@ -3,8 +3,6 @@ package workers
 import (
 	"context"
 
-	"google.golang.org/protobuf/proto"
-
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -30,7 +28,7 @@ func (s *Service) CompleteTask(
 	if err != nil {
 		return nil, err
 	}
-	return s.receiptToProto(receipt), nil
+	return s.receiptToProto(receipt, false), nil
 }
 
 func (s *Service) completionFromProto(v *wire.Validator, at string, req *graphdv1.CompleteTaskRequest) worker.Completion {
@@ -44,8 +42,10 @@ func (s *Service) completionFromProto(v *wire.Validator, at string, req *graphdv
 	return c
 }
 
-func (s *Service) receiptToProto(r worker.Receipt) *graphdv1.CompleteTaskResponse {
-	return &graphdv1.CompleteTaskResponse{Duplicate: r.IsDuplicate, Next: s.assignmentOrFail(r.Next)}
+// receiptToProto converts the answer to a result. isOrdered is true when it goes on the stream of
+// the worker.
+func (s *Service) receiptToProto(r worker.Receipt, isOrdered bool) *graphdv1.CompleteTaskResponse {
+	return &graphdv1.CompleteTaskResponse{Duplicate: r.IsDuplicate, Next: s.assignmentOrFail(r.Next, isOrdered)}
 }
 
 // messageToProto converts a message to a worker. It returns nil for a task that
@@ -53,7 +53,7 @@ func (s *Service) receiptToProto(r worker.Receipt) *graphdv1.CompleteTaskRespons
 func (s *Service) messageToProto(m worker.Message) *graphdv1.ConnectResponse {
 	switch m := m.(type) {
 	case worker.Assignment:
-		if task := s.assignmentOrFail(&m); task != nil {
+		if task := s.assignmentOrFail(&m, true); task != nil {
 			return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Task{Task: task}}
 		}
 		return nil
@@ -62,7 +62,7 @@ func (s *Service) messageToProto(m worker.Message) *graphdv1.ConnectResponse {
 		if m.Err != nil {
 			out.Reason, out.Message = errorToProto(m.Err)
 		} else {
-			out.Response = s.receiptToProto(m.Receipt)
+			out.Response = s.receiptToProto(m.Receipt, true)
 		}
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Completed{Completed: out}}
 	}
@@ -79,14 +79,18 @@ func errorToProto(err error) (name, message string) {
 
 // assignmentOrFail converts the next task of a worker. It fails a task that is too
 // large to send, and returns nil.
-func (s *Service) assignmentOrFail(a *worker.Assignment) *graphdv1.TaskAssignment {
+func (s *Service) assignmentOrFail(a *worker.Assignment, isOrdered bool) *graphdv1.TaskAssignment {
 	if a == nil {
 		return nil
 	}
-	out := wire.TaskAssignmentToProto(*a)
-	if size := proto.Size(out); size > s.maxMessageBytes {
+	out, size := assignmentToProto(a, isOrdered)
+	if size > s.maxMessageBytes {
+		dropKeptValues(a, out)
 		s.hub.FailTask(a.Token, wire.TooLargeTaskResult(size, s.maxMessageBytes))
 		return nil
+	}
+	if isOrdered {
+		finishKeptValues(a, out)
 	}
 	return out
 }

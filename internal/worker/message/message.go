@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/kept"
 )
 
 // Capability is a node of a graph that a worker runs. An empty version or node
@@ -24,6 +25,7 @@ type Hello struct {
 	// ComparesAnswers is true when the worker compares the questions of its code
 	// with the answered questions, and reports the answers that it has used.
 	ComparesAnswers bool
+	KeptBytes       int64 // of values that the worker keeps from one task to the next
 }
 
 // Credit is the number of tasks that a worker takes at the same time.
@@ -57,6 +59,8 @@ type Assignment struct {
 	Timeout  time.Duration // left for the attempt, 0 = any time
 	Task     *runtime.Task
 	Memos    []checkpoint.Memo // beyond those in the journal of the task
+	// Kept are the values that the worker keeps. nil = it gets all values.
+	Kept *kept.Table
 }
 
 // TaskCancel is a task to stop.

@@ -64,6 +64,12 @@ def test_a_limit_is_a_whole_number(name: str, given: Any) -> None:
         WorkerLimits(**{name: given})
 
 
+def test_a_worker_may_keep_no_values() -> None:
+    assert WorkerLimits(kept_bytes=0).kept_bytes == 0
+    with pytest.raises(ValueError, match="kept_bytes is -1; want a whole number, 0 or more"):
+        WorkerLimits(kept_bytes=-1)
+
+
 def compile_node(node: Any, limits: WorkerLimits) -> Any:
     builder = StateGraph(State)
     builder.add_node("node", node)

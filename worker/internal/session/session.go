@@ -25,6 +25,7 @@ type Options struct {
 	Manifest     *graphdv1.WorkerManifest
 	Labels       map[string]string // may be nil
 	Slots        int               // tasks at a time
+	KeptBytes    int64             // of values that are kept for later tasks; 0 = none
 	DrainTimeout time.Duration
 	// Find returns the code of a task, and false when there is none.
 	Find func(*graphdv1.TaskAssignment) (task.Code, bool)
@@ -63,6 +64,7 @@ type Session struct {
 	results       []*graphdv1.CompleteTaskRequest // to be sent on the stream
 	lastEmit      time.Time                       // when events were sent on a stream last
 	certainty     certainty
+	kept          keptValues
 	terms         terms
 	revision      uint64 // of the credit
 	isBeatDue     bool
@@ -87,7 +89,7 @@ func New(conn *Connection, o Options) *Session {
 	log := sloglines.NewLogger(o.Log)
 	return &Session{
 		o: o, log: log, conn: conn, wake: make(chan struct{}, 1), changed: make(chan struct{}),
-		attempts: make(map[string]*attempt), terms: terms{beat: time.Second, longestPause: longestPause},
+		attempts: make(map[string]*attempt), terms: terms{beat: time.Second, longestPause: longestPause}, kept: make(keptValues),
 		runner: task.NewRunner(function.Options{Logger: log}),
 	}
 }

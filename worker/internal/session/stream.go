@@ -87,8 +87,10 @@ func (s *Session) hello() *graphdv1.Hello {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.certainty.ask(0, time.Now())
+	clear(s.kept)
 	return &graphdv1.Hello{
 		WorkerId: s.o.WorkerID, Manifest: s.o.Manifest, Labels: s.o.Labels, HeldLeases: s.heldLeases(), Credit: s.credit(),
+		KeptBytes: uint64(s.o.KeptBytes),
 	}
 }
 

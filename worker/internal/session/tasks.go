@@ -22,6 +22,7 @@ func (s *Session) beginTask(assignment *graphdv1.TaskAssignment) {
 	code, isServed := s.o.Find(assignment)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	missing := s.kept.complete(assignment) // also of a task that is refused: the server counts on it
 	if s.attempts[string(token)] != nil {
 		return
 	}
@@ -35,6 +36,10 @@ func (s *Session) beginTask(assignment *graphdv1.TaskAssignment) {
 		return
 	case len(s.attempts)+s.stray >= 2*s.o.Slots: // more than the credit: an answer may be under way for as many
 		s.refuseTask(token, "the worker has no slot")
+		return
+	case len(missing) > 0:
+		s.refusals = append(s.refusals, &graphdv1.Nack{LeaseToken: token, Reason: "values are missing", Missing: missing})
+		s.wakeSender()
 		return
 	}
 	a := &attempt{session: s, assignment: assignment, token: token, begun: time.Now()}

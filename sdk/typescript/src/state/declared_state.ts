@@ -16,6 +16,7 @@ import { type AnnotationRoot, channelOf } from "./annotation.js";
 import { DeltaValue } from "./delta_value.js";
 import { KeySchemas, parseByZod } from "./key_schemas.js";
 import { readLegacyChannels } from "./legacy.js";
+import { RepeatedText } from "./repeated_text.js";
 import { createSchemaDecoder } from "./schema_values.js";
 import { defaultOf, readField, StateSchema } from "./state_schema.js";
 import { metaRegistry } from "./zod_registry.js";
@@ -45,12 +46,12 @@ export class DeclaredKey {
   }
 
   /** The value of stored JSON text. */
-  read(text: string): unknown {
+  read(text: string | RepeatedText): unknown {
     const value = this.decode(text);
     return this.fromSchema ? this.fromSchema(value) : value;
   }
 
-  private decode(text: string): unknown {
+  private decode(text: string | RepeatedText): unknown {
     try {
       return decodeValue(text, this.fromSchema !== undefined);
     } catch (error) {
@@ -76,10 +77,15 @@ export class DeclaredKey {
 }
 
 /** A value of JSON text, with messages, commands and sends as objects. */
-export function decodeValue(text: string, hasSchema = false): unknown {
-  let value = decode(text, { unsafe: hasSchema ? "bigint" : "error" });
-  if (mayHaveTags(text)) value = restoreTagged(value, restoreTag);
-  return mayHaveMessages(text) ? restoreMessages(value) : value;
+export function decodeValue(text: string | RepeatedText, hasSchema = false): unknown {
+  const unsafe = hasSchema ? "bigint" : "error";
+  if (text instanceof RepeatedText) return restoreValue(text.decode(unsafe), text.hasTags, text.hasMessages);
+  return restoreValue(decode(text, { unsafe }), mayHaveTags(text), mayHaveMessages(text));
+}
+
+function restoreValue(decoded: unknown, hasTags: boolean, hasMessages: boolean): unknown {
+  const value = hasTags ? restoreTagged(decoded, restoreTag) : decoded;
+  return hasMessages ? restoreMessages(value) : value;
 }
 
 function restoreTag(kind: string, fields: Record<string, any>): unknown {

@@ -5,6 +5,7 @@ export type * from "./extracted_types.js";
 export type { AnyLegacyChannels, LegacyChannel, LegacyChannels, LegacyState } from "./legacy.js";
 export * from "./messages.js";
 export * from "./messages_value.js";
+export { RepeatedText } from "./repeated_text.js";
 export { isStandardSchema, type StandardSchema } from "./standard_schema.js";
 export {
   ReducedValue,

@@ -3,6 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HelloSchema, Welcome } from "../_gen/graphd/v1/worker_service_pb.js";
 import { fromDuration, type Manifest } from "../declare/index.js";
 import { type GraphdError, hasErrorName, InvalidGraphError } from "../errors/index.js";
+import { KEPT_BYTES } from "./kept_values.js";
 
 const PROTOCOL = 1;
 /** Tasks of one process and graph at a time. */
@@ -37,6 +38,7 @@ export function buildHello(
     },
     heldLeases,
     credit: { totalSlots: SLOTS, revision: 1n },
+    keptBytes: KEPT_BYTES,
   };
 }
 

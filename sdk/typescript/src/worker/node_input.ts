@@ -9,6 +9,7 @@ import { loadMessageClasses, mayHaveMessages } from "../messages/restored_messag
 import { publicName } from "../names/index.js";
 import { type LocalRun, matchesFailure } from "../runtime/index.js";
 import { type DeclaredState, decodeValue } from "../state/index.js";
+import { textOf } from "./kept_values.js";
 
 /** The input of a Send, or the part of the state that the node reads. */
 export function readInput(assignment: TaskAssignment, state: DeclaredState): unknown {
@@ -21,7 +22,7 @@ export function readInput(assignment: TaskAssignment, state: DeclaredState): unk
 }
 
 function readKey(state: DeclaredState, name: string, stored: Payload | undefined): unknown {
-  const text = payloadText(stored);
+  const text = textOf(stored);
   if (text === undefined) return undefined;
   return state.keys.get(name)?.read(text) ?? decodeValue(text);
 }
@@ -35,8 +36,12 @@ export async function loadClassesFor({
 }: TaskAssignment): Promise<void> {
   const values = [...Object.values(channels), sendInput, reduction?.current, ...(reduction?.writes ?? [])];
   const memos = (journal?.entries ?? []).flatMap(({ entry }) => (entry.case === "memo" ? [entry.value] : []));
-  if ([...values, ...memos].some((value) => mayHaveMessages(payloadText(value) ?? "")))
-    await loadMessageClasses();
+  if ([...values, ...memos].some(hasMessages)) await loadMessageClasses();
+}
+
+function hasMessages(value: Payload | undefined): boolean {
+  const text = textOf(value) ?? "";
+  return typeof text === "string" ? mayHaveMessages(text) : text.hasMessages;
 }
 
 /** What an error handler is told: the very error where this process has thrown it. */

@@ -114,8 +114,8 @@ export class Session implements TaskSession {
     this.send({ kind: { case: "update", value: update } });
   }
 
-  refuse(leaseToken: Uint8Array, reason: string): void {
-    this.send({ kind: { case: "nack", value: { leaseToken, reason } } });
+  refuse(leaseToken: Uint8Array, reason: string, missing: Uint8Array[] = []): void {
+    this.send({ kind: { case: "nack", value: { leaseToken, reason, missing } } });
   }
 
   async confirmLease(attempt: Attempt): Promise<void> {
@@ -186,6 +186,7 @@ export class Session implements TaskSession {
   private async serveStream(onMessage: () => void): Promise<Error | undefined> {
     this.heard = performance.now();
     this.beats = 0n;
+    this.tasks.kept.clear();
     this.certainty.recordQuestion(0n);
     try {
       return await new Promise<Error | undefined>((resolve) => {

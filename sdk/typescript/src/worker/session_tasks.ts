@@ -7,6 +7,7 @@ import type { Caller } from "../calls/index.js";
 import type { Program } from "../declare/index.js";
 import { isGraphdError } from "../errors/index.js";
 import { Attempt, type AttemptSession } from "./attempt.js";
+import { KeptValues } from "./kept_values.js";
 import { buildNotTaken, buildTooLarge } from "./outcome.js";
 import { type Completion, ResultStream, sizeOf, tokenKey } from "./result_stream.js";
 import { runTask } from "./run_task.js";
@@ -17,7 +18,7 @@ export interface TaskSession extends AttemptSession {
   readonly caller: Caller & { readonly address: string };
   readonly closed: AbortSignal;
   findProgram(graph: string): Program | undefined;
-  refuse(token: Uint8Array, reason: string): void;
+  refuse(token: Uint8Array, reason: string, missing?: Uint8Array[]): void;
   /** Has the server say at once which attempts are lost. */
   askLeases(): void;
 }
@@ -26,6 +27,7 @@ export class SessionTasks {
   /** Bytes of a result. */
   largest = 4 << 20;
   readonly results = new ResultStream();
+  readonly kept = new KeptValues();
   private readonly attempts = new Map<string, Attempt>();
 
   constructor(private readonly session: TaskSession) {}
@@ -39,8 +41,13 @@ export class SessionTasks {
   begin(assignment: TaskAssignment): void {
     const program = this.session.findProgram(assignment.graph);
     const token = assignment.lease?.token ?? new Uint8Array();
+    const missing = this.kept.complete(assignment); // of a task that is refused, too: the server counts on it
     if (program === undefined) {
       this.session.refuse(token, `graph "${assignment.graph}" is not served`);
+      return;
+    }
+    if (missing.length > 0) {
+      this.session.refuse(token, "values are missing", missing);
       return;
     }
     const attempt = new Attempt(assignment, this.session, this.session.caller.address);

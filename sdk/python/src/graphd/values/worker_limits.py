@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 class WorkerLimits:
     """The limits of one worker: ``compile(worker=WorkerLimits(threads=32))``.
 
-    ValueError is raised for a limit that is less than 1.
+    ValueError is raised for a limit that is less than 1, or for ``kept_bytes`` less than 0.
     """
 
     threads: int = 256
@@ -19,8 +19,12 @@ class WorkerLimits:
     coroutine_bytes: int = 256 << 20
     """Bytes of the inputs of all async tasks together. Beyond it the worker takes no further one."""
 
+    kept_bytes: int = 32 << 20
+    """Bytes of values of states that are kept for later tasks, so that the server sends each once; 0 keeps none. The
+    memory for them is about twice as much."""
+
     def __post_init__(self) -> None:
         for field in fields(self):
-            given = getattr(self, field.name)
-            if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-                raise ValueError(f"{field.name} is {given!r}; want a whole number, 1 or more")
+            given, least = getattr(self, field.name), 0 if field.name == "kept_bytes" else 1
+            if not isinstance(given, int) or isinstance(given, bool) or given < least:
+                raise ValueError(f"{field.name} is {given!r}; want a whole number, {least} or more")

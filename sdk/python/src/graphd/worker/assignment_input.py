@@ -13,13 +13,17 @@ from graphd.runtime.failures import node_error
 from graphd.runtime.local_runs import LocalRun
 from graphd.runtime.replay import Answer, DriftRules, Place, Replay
 from graphd.worker import outcome
+from graphd.worker.kept_values import KeptValue
 
 
-def read_input(assignment: pb.TaskAssignment, schema: Schema) -> Any:
+def read_input(assignment: pb.TaskAssignment, schema: Schema, kept: Mapping[str, KeptValue]) -> Any:
     """What the code is called with: the input of a Send, or the state as the schema declares it."""
     if assignment.HasField("send_input"):
         return _read_send(codec.value_of(assignment.send_input), schema)
-    stored = {name: codec.value_of(value) for name, value in assignment.channels.items()}
+    stored = {
+        name: kept[name].load() if name in kept else codec.value_of(value)
+        for name, value in assignment.channels.items()
+    }
     for name, managed in schema.managed().items():
         stored[name] = managed.get(assignment.step, assignment.stop_step)
     return schema.build_value(stored)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from graphd import codec
@@ -16,6 +16,7 @@ from graphd.constants import TASK_EVENT
 from graphd.runtime.replay import Place
 from graphd.security import Target
 from graphd.threads import memo_threads
+from graphd.worker.kept_values import KeptValue
 
 _CHANNELS = {"custom": event_pb2.CHANNEL_CUSTOM, "messages": event_pb2.CHANNEL_MESSAGES}
 # Of the events that wait: what is more is dropped, or sent at once if it must be kept.
@@ -70,8 +71,12 @@ class AttemptSession(Protocol):
 class Attempt:
     """The host of a task: see graphd.runtime.task.Host."""
 
-    def __init__(self, assignment: pb.TaskAssignment, session: AttemptSession) -> None:
+    def __init__(
+        self, assignment: pb.TaskAssignment, session: AttemptSession, kept: Mapping[str, KeptValue] | None = None
+    ) -> None:
         self.assignment, self.token = assignment, assignment.lease.token
+        self.kept: Mapping[str, KeptValue] = kept or {}
+        """The channels whose values the worker keeps."""
         self.started, self.announced = time.monotonic(), False
         self.lost = self.stopped = False
         # Its result is taken: calls of code that goes on all the same have no answer to wait for.

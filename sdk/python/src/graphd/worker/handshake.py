@@ -37,8 +37,11 @@ class Intervals(NamedTuple):
     """Before another try to connect."""
 
 
-def build_hello(worker_id: str, offered: Manifest, leases: Sequence[bytes], credit: ws.Credit) -> ws.Hello:
-    """What a worker says first: what it offers, the tasks that it has, and how many it takes."""
+def build_hello(
+    worker_id: str, offered: Manifest, leases: Sequence[bytes], credit: ws.Credit, kept_bytes: int
+) -> ws.Hello:
+    """What a worker says first: what it offers, the tasks that it has, how many it takes, and the bytes of values that
+    it keeps for later tasks."""
     manifest = pb.WorkerManifest(
         deployment="python",
         min_protocol=PROTOCOL,
@@ -47,7 +50,7 @@ def build_hello(worker_id: str, offered: Manifest, leases: Sequence[bytes], cred
         graphs=offered.graphs,
         nodes=offered.nodes,
     )
-    return ws.Hello(worker_id=worker_id, manifest=manifest, held_leases=leases, credit=credit)
+    return ws.Hello(worker_id=worker_id, manifest=manifest, held_leases=leases, credit=credit, kept_bytes=kept_bytes)
 
 
 def read_intervals(welcome: ws.Welcome) -> Intervals:

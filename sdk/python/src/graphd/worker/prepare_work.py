@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from graphd._gen.v1 import event_pb2
@@ -20,14 +21,17 @@ from graphd.values.command import Send
 from graphd.worker import outcome
 from graphd.worker.assignment_input import build_replay, read_failure, read_input
 from graphd.worker.environment import AssignmentEnvironment
+from graphd.worker.kept_values import KeptValue
 from graphd.worker.message_ids import MessageIds
 from graphd.worker.work import Work
 
 
-def prepare_work(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
-    """Finds the code of an assignment and builds its arguments."""
+def prepare_work(
+    assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None, kept: Mapping[str, KeptValue]
+) -> Work:
+    """Finds the code of an assignment and builds its arguments. kept are its channels that the worker keeps."""
     if assignment.kind == pb.TASK_KIND_ROUTER:
-        return _prepare_branch(assignment, program, host, local)
+        return _prepare_branch(assignment, program, host, local, kept)
     node = program.nodes[public_name(assignment.node)]
     if node.action is None:
         raise LookupError(f"node {node.name!r} is a graph of its own")
@@ -44,14 +48,16 @@ def prepare_work(assignment: pb.TaskAssignment, program: Program, host: Host, lo
         except outcome.UnsendableError as error:
             raise error.for_node(node.name) from error.__cause__
 
-    state = read_input(assignment, node.schema)
+    state = read_input(assignment, node.schema, kept)
     arguments = node.action.bind_arguments(state, extras)
     return Work(
         task, node.action, arguments, finish, lambda: program.policies_of(node).retry or (), node.name, local, ids
     )
 
 
-def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
+def _prepare_branch(
+    assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None, kept: Mapping[str, KeptValue]
+) -> Work:
     source = public_name(assignment.node)
     branch = program.find_branch(source, assignment.function or assignment.branch)
     schema = _find_branch_schema(program, branch)
@@ -60,7 +66,7 @@ def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host,
     def finish(result: Any) -> pb.TaskResult:
         return pb.TaskResult(completed=pb.TaskCompleted(goto_targets=build_gotos(_read_routes(branch, result))))
 
-    state = read_input(assignment, schema)
+    state = read_input(assignment, schema, kept)
     arguments = branch.action.bind_arguments(state, _build_extras(task, branch.action))
     return Work(task, branch.action, arguments, finish, tuple, source, local, MessageIds((), shown=False), branch)
 

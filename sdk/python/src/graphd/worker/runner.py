@@ -240,7 +240,7 @@ def _do_nothing() -> None:
 
 
 def _prepare_work(job: Job, local: local_runs.LocalRun | None) -> Work:
-    work = prepare_work(job.attempt.assignment, job.program, job.attempt, local)
+    work = prepare_work(job.attempt.assignment, job.program, job.attempt, local, job.attempt.kept)
     job.attempt.muted = partial(_is_muted, work.task.replay)
     return work
 

@@ -74,7 +74,9 @@ class Session:
         self._problem: GraphdError | None = None  # of the latest stream
         self._welcomed = False
         self._outbox = Outbox()
-        self._capacity = Capacity(limits or WorkerLimits())
+        limits = limits or WorkerLimits()
+        self._kept_bytes = limits.kept_bytes
+        self._capacity = Capacity(limits)
         self._runner = Runner(self.target, self._capacity.threads)
         self._tasks = SessionTasks(self.programs, self, self._connection, self._runner, self._closed)
         self._beat, self._beat_due, self._heard = 1.0, False, time.monotonic()
@@ -214,6 +216,7 @@ class Session:
         while not self._closed.is_set() and not _process_ends():
             try:
                 self._outbox = Outbox()
+                self._tasks.kept.clear()
                 self._heard = time.monotonic()
                 for response in self._connection.stub.Connect(self._stream_requests(self._outbox)):
                     pause, self._heard = 0.05, time.monotonic()
@@ -254,7 +257,9 @@ class Session:
 
     def _stream_requests(self, outbox: Outbox) -> Iterator[ws.ConnectRequest]:
         self._certainty.record_question(0)
-        hello = build_hello(self.worker_id, self.manifest, self._tasks.leases(), self._capacity.current_credit())
+        hello = build_hello(
+            self.worker_id, self.manifest, self._tasks.leases(), self._capacity.current_credit(), self._kept_bytes
+        )
         yield ws.ConnectRequest(hello=hello)
         number, last = 0, time.monotonic()
         while outbox is self._outbox:  # a goodbye is sent after the session was closed

@@ -16,6 +16,7 @@ from graphd.transport.errors import reason_of
 from graphd.worker import outcome
 from graphd.worker.attempt import Attempt, AttemptSession
 from graphd.worker.connection import WorkerConnection
+from graphd.worker.kept_values import KeptValues
 from graphd.worker.progress import Progress
 from graphd.worker.result_stream import ResultStream
 from graphd.worker.runner import Job, Runner
@@ -38,6 +39,7 @@ class SessionTasks:
         self.largest = 4 << 20  # bytes of a result
         self.results = ResultStream()
         self.progress = Progress()
+        self.kept = KeptValues()
         self._programs, self._session, self._connection, self._runner, self._closed = (
             programs,
             session,
@@ -65,11 +67,16 @@ class SessionTasks:
 
     def _accept_task(self, assignment: pb.TaskAssignment) -> Job | None:
         program = self._programs.get(assignment.graph)
+        kept, missing = self.kept.complete(assignment)  # of a task that is refused, too: the server counts on it
         if program is None:
             refusal = ws.Nack(lease_token=assignment.lease.token, reason=f"graph {assignment.graph!r} is not served")
             self._session.send_request(ws.ConnectRequest(nack=refusal))
             return None
-        attempt = Attempt(assignment, self._session)
+        if missing:
+            lacking = ws.Nack(lease_token=assignment.lease.token, reason="values are missing", missing=missing)
+            self._session.send_request(ws.ConnectRequest(nack=lacking))
+            return None
+        attempt = Attempt(assignment, self._session, kept)
         with self._lock:
             self._attempts[attempt.token] = attempt
         self.progress.add_begun(attempt)

@@ -64,7 +64,7 @@ class ConnectResponseBatch(_message.Message):
     def __init__(self, responses: _Optional[_Iterable[_Union[ConnectResponse, _Mapping]]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("worker_id", "manifest", "held_leases", "labels", "credit")
+    __slots__ = ("worker_id", "manifest", "held_leases", "labels", "credit", "kept_bytes")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -77,12 +77,14 @@ class Hello(_message.Message):
     HELD_LEASES_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
+    KEPT_BYTES_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     manifest: _worker_task_pb2.WorkerManifest
     held_leases: _containers.RepeatedScalarFieldContainer[bytes]
     labels: _containers.ScalarMap[str, str]
     credit: Credit
-    def __init__(self, worker_id: _Optional[str] = ..., manifest: _Optional[_Union[_worker_task_pb2.WorkerManifest, _Mapping]] = ..., held_leases: _Optional[_Iterable[bytes]] = ..., labels: _Optional[_Mapping[str, str]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ...) -> None: ...
+    kept_bytes: int
+    def __init__(self, worker_id: _Optional[str] = ..., manifest: _Optional[_Union[_worker_task_pb2.WorkerManifest, _Mapping]] = ..., held_leases: _Optional[_Iterable[bytes]] = ..., labels: _Optional[_Mapping[str, str]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., kept_bytes: _Optional[int] = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("total_slots", "per_node", "revision")
@@ -110,14 +112,16 @@ class Beat(_message.Message):
     def __init__(self, number: _Optional[int] = ..., running: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Nack(_message.Message):
-    __slots__ = ("lease_token", "reason", "retry_delay")
+    __slots__ = ("lease_token", "reason", "retry_delay", "missing")
     LEASE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     RETRY_DELAY_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
     lease_token: bytes
     reason: str
     retry_delay: _duration_pb2.Duration
-    def __init__(self, lease_token: _Optional[bytes] = ..., reason: _Optional[str] = ..., retry_delay: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    missing: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, lease_token: _Optional[bytes] = ..., reason: _Optional[str] = ..., retry_delay: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., missing: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Goodbye(_message.Message):
     __slots__ = ("released", "reason")

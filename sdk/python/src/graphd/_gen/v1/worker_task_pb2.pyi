@@ -64,7 +64,7 @@ class TaskLease(_message.Message):
     def __init__(self, token: _Optional[bytes] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class TaskAssignment(_message.Message):
-    __slots__ = ("lease", "kind", "thread_id", "run_id", "task_id", "attempt", "delivery", "graph", "graph_version", "node", "function", "branch", "namespace", "step", "stop_step", "checkpoint", "channels", "send_input", "context", "metadata", "journal", "failure", "reduction", "timeout", "idle_timeout", "emit", "trace", "random_seed", "logical_time", "triggers")
+    __slots__ = ("lease", "kind", "thread_id", "run_id", "task_id", "attempt", "delivery", "graph", "graph_version", "node", "function", "branch", "namespace", "step", "stop_step", "checkpoint", "channels", "send_input", "context", "metadata", "journal", "failure", "reduction", "timeout", "idle_timeout", "emit", "trace", "random_seed", "logical_time", "triggers", "kept")
     class ChannelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +116,7 @@ class TaskAssignment(_message.Message):
     RANDOM_SEED_FIELD_NUMBER: _ClassVar[int]
     LOGICAL_TIME_FIELD_NUMBER: _ClassVar[int]
     TRIGGERS_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     lease: TaskLease
     kind: TaskKind
     thread_id: str
@@ -146,7 +147,32 @@ class TaskAssignment(_message.Message):
     random_seed: int
     logical_time: _timestamp_pb2.Timestamp
     triggers: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, lease: _Optional[_Union[TaskLease, _Mapping]] = ..., kind: _Optional[_Union[TaskKind, str]] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt: _Optional[int] = ..., delivery: _Optional[int] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., node: _Optional[str] = ..., function: _Optional[str] = ..., branch: _Optional[str] = ..., namespace: _Optional[_Iterable[str]] = ..., step: _Optional[int] = ..., stop_step: _Optional[int] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., channels: _Optional[_Mapping[str, _payload_pb2.Payload]] = ..., send_input: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., context: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., journal: _Optional[_Union[Journal, _Mapping]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., reduction: _Optional[_Union[Reduction, _Mapping]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., idle_timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., emit: _Optional[_Iterable[_Union[_event_pb2.Channel, str]]] = ..., trace: _Optional[_Mapping[str, str]] = ..., random_seed: _Optional[int] = ..., logical_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., triggers: _Optional[_Iterable[str]] = ...) -> None: ...
+    kept: KeptValues
+    def __init__(self, lease: _Optional[_Union[TaskLease, _Mapping]] = ..., kind: _Optional[_Union[TaskKind, str]] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt: _Optional[int] = ..., delivery: _Optional[int] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., node: _Optional[str] = ..., function: _Optional[str] = ..., branch: _Optional[str] = ..., namespace: _Optional[_Iterable[str]] = ..., step: _Optional[int] = ..., stop_step: _Optional[int] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., channels: _Optional[_Mapping[str, _payload_pb2.Payload]] = ..., send_input: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., context: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., journal: _Optional[_Union[Journal, _Mapping]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., reduction: _Optional[_Union[Reduction, _Mapping]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., idle_timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., emit: _Optional[_Iterable[_Union[_event_pb2.Channel, str]]] = ..., trace: _Optional[_Mapping[str, str]] = ..., random_seed: _Optional[int] = ..., logical_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., triggers: _Optional[_Iterable[str]] = ..., kept: _Optional[_Union[KeptValues, _Mapping]] = ...) -> None: ...
+
+class KeptValues(_message.Message):
+    __slots__ = ("keep", "use", "forget")
+    class KeepEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: bytes
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
+    class UseEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: bytes
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
+    KEEP_FIELD_NUMBER: _ClassVar[int]
+    USE_FIELD_NUMBER: _ClassVar[int]
+    FORGET_FIELD_NUMBER: _ClassVar[int]
+    keep: _containers.ScalarMap[str, bytes]
+    use: _containers.ScalarMap[str, bytes]
+    forget: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, keep: _Optional[_Mapping[str, bytes]] = ..., use: _Optional[_Mapping[str, bytes]] = ..., forget: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Journal(_message.Message):
     __slots__ = ("entries", "drift", "drift_ignore")

@@ -26,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file graphd/v1/worker_task.proto.
  */
 export const file_graphd_v1_worker_task: GenFile = /*@__PURE__*/
-  fileDesc("ChtncmFwaGQvdjEvd29ya2VyX3Rhc2sucHJvdG8SCWdyYXBoZC52MSLAAQoOV29ya2VyTWFuaWZlc3QSEgoKZGVwbG95bWVudBgBIAEoCRIQCghidWlsZF9pZBgCIAEoCRIUCgxtaW5fcHJvdG9jb2wYAyABKA0SFAoMbWF4X3Byb3RvY29sGAQgASgNEhAKCGZlYXR1cmVzGAUgAygJEiQKBW5vZGVzGAYgAygLMhUuZ3JhcGhkLnYxLlNlcnZlZE5vZGUSJAoGZ3JhcGhzGAcgAygLMhQuZ3JhcGhkLnYxLkdyYXBoU3BlYyJACgpTZXJ2ZWROb2RlEg0KBWdyYXBoGAEgASgJEhUKDWdyYXBoX3ZlcnNpb24YAiABKAkSDAoEbm9kZRgDIAEoCSJCCglUYXNrTGVhc2USDQoFdG9rZW4YASABKAwSJgoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIs4ICg5UYXNrQXNzaWdubWVudBIjCgVsZWFzZRgBIAEoCzIULmdyYXBoZC52MS5UYXNrTGVhc2USIQoEa2luZBgCIAEoDjITLmdyYXBoZC52MS5UYXNrS2luZBIRCgl0aHJlYWRfaWQYAyABKAkSDgoGcnVuX2lkGAQgASgJEg8KB3Rhc2tfaWQYBSABKAkSDwoHYXR0ZW1wdBgGIAEoDRIQCghkZWxpdmVyeRgHIAEoDRINCgVncmFwaBgIIAEoCRIVCg1ncmFwaF92ZXJzaW9uGAkgASgJEgwKBG5vZGUYCiABKAkSEAoIZnVuY3Rpb24YCyABKAkSDgoGYnJhbmNoGAwgASgJEhEKCW5hbWVzcGFjZRgNIAMoCRIMCgRzdGVwGA4gASgFEhEKCXN0b3Bfc3RlcBgPIAEoBRIsCgpjaGVja3BvaW50GBAgASgLMhguZ3JhcGhkLnYxLkNoZWNrcG9pbnRSZWYSOQoIY2hhbm5lbHMYESADKAsyJy5ncmFwaGQudjEuVGFza0Fzc2lnbm1lbnQuQ2hhbm5lbHNFbnRyeRImCgpzZW5kX2lucHV0GBIgASgLMhIuZ3JhcGhkLnYxLlBheWxvYWQSIwoHY29udGV4dBgTIAEoCzISLmdyYXBoZC52MS5QYXlsb2FkEjkKCG1ldGFkYXRhGBQgAygLMicuZ3JhcGhkLnYxLlRhc2tBc3NpZ25tZW50Lk1ldGFkYXRhRW50cnkSIwoHam91cm5hbBgVIAEoCzISLmdyYXBoZC52MS5Kb3VybmFsEiMKB2ZhaWx1cmUYFiABKAsyEi5ncmFwaGQudjEuRmFpbHVyZRInCglyZWR1Y3Rpb24YFyABKAsyFC5ncmFwaGQudjEuUmVkdWN0aW9uEioKB3RpbWVvdXQYGCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoMaWRsZV90aW1lb3V0GBkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiAKBGVtaXQYGiADKA4yEi5ncmFwaGQudjEuQ2hhbm5lbBIzCgV0cmFjZRgbIAMoCzIkLmdyYXBoZC52MS5UYXNrQXNzaWdubWVudC5UcmFjZUVudHJ5EhMKC3JhbmRvbV9zZWVkGBwgASgEEjAKDGxvZ2ljYWxfdGltZRgdIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIdHJpZ2dlcnMYHiADKAkaQwoNQ2hhbm5lbHNFbnRyeRILCgNrZXkYASABKAkSIQoFdmFsdWUYAiABKAsyEi5ncmFwaGQudjEuUGF5bG9hZDoCOAEaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGiwKClRyYWNlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJqCgdKb3VybmFsEigKB2VudHJpZXMYASADKAsyFy5ncmFwaGQudjEuSm91cm5hbEVudHJ5Eh8KBWRyaWZ0GAIgASgOMhAuZ3JhcGhkLnYxLkRyaWZ0EhQKDGRyaWZ0X2lnbm9yZRgDIAMoCSKLAQoMSm91cm5hbEVudHJ5Eg0KBXNjb3BlGAEgASgJEgsKA2tleRgCIAEoCRINCgVpbmRleBgDIAEoDRIjCgZhbnN3ZXIYBCABKAsyES5ncmFwaGQudjEuQW5zd2VySAASIgoEbWVtbxgFIAEoCzISLmdyYXBoZC52MS5QYXlsb2FkSABCBwoFZW50cnkixwEKBkFuc3dlchIUCgxpbnRlcnJ1cHRfaWQYASABKAkSIwoFdmFsdWUYAiABKAsyEi5ncmFwaGQudjEuUGF5bG9hZEgAEikKCWRpc21pc3NlZBgDIAEoCzIULmdyYXBoZC52MS5EaXNtaXNzYWxIABIpCgdleHBpcmVkGAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5SAASDAoEc2VlbhgFIAEoCRITCgtzZWNyZXRfc2VlbhgGIAEoCUIJCgdvdXRjb21lImUKCVJlZHVjdGlvbhIPCgdjaGFubmVsGAEgASgJEiMKB2N1cnJlbnQYAiABKAsyEi5ncmFwaGQudjEuUGF5bG9hZBIiCgZ3cml0ZXMYAyADKAsyEi5ncmFwaGQudjEuUGF5bG9hZCKcAQoKVGFza1VwZGF0ZRITCgtsZWFzZV90b2tlbhgBIAEoDBIfCgRlbWl0GAIgASgLMg8uZ3JhcGhkLnYxLkVtaXRIABInCgVhbGl2ZRgDIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eUgAEicKBnJlc3VsdBgEIAEoCzIVLmdyYXBoZC52MS5UYXNrUmVzdWx0SABCBgoEa2luZCI7CgRFbWl0EiIKBWl0ZW1zGAEgAygLMhMuZ3JhcGhkLnYxLkVtaXRJdGVtEg8KB2Ryb3BwZWQYAiABKAQicQoIRW1pdEl0ZW0SIwoHY2hhbm5lbBgBIAEoDjISLmdyYXBoZC52MS5DaGFubmVsEgwKBG5hbWUYAiABKAkSIQoFdmFsdWUYAyABKAsyEi5ncmFwaGQudjEuUGF5bG9hZBIPCgdkdXJhYmxlGAQgASgIIvYBCgpUYXNrUmVzdWx0Ei0KCWNvbXBsZXRlZBgBIAEoCzIYLmdyYXBoZC52MS5UYXNrQ29tcGxldGVkSAASMQoLaW50ZXJydXB0ZWQYAiABKAsyGi5ncmFwaGQudjEuVGFza0ludGVycnVwdGVkSAASJwoGZmFpbGVkGAMgASgLMhUuZ3JhcGhkLnYxLlRhc2tGYWlsZWRIABItCgljYW5jZWxsZWQYBCABKAsyGC5ncmFwaGQudjEuVGFza0NhbmNlbGxlZEgAEiMKBHVzZWQYBSADKAsyFS5ncmFwaGQudjEuVXNlZEFuc3dlckIJCgdvdXRjb21lInkKClVzZWRBbnN3ZXISDQoFc2NvcGUYASABKAkSCwoDa2V5GAIgASgJEg0KBWluZGV4GAMgASgNEgwKBHNlZW4YBCABKAkSHQoFYXNrZWQYBSABKAsyDi5ncmFwaGQudjEuQXNrEhMKC3NlY3JldF9zZWVuGAYgASgJIqYBCg1UYXNrQ29tcGxldGVkEiIKBnVwZGF0ZRgBIAEoCzISLmdyYXBoZC52MS5QYXlsb2FkEicKBndyaXRlcxgCIAMoCzIXLmdyYXBoZC52MS5DaGFubmVsV3JpdGUSJQoMZ290b190YXJnZXRzGAMgAygLMg8uZ3JhcGhkLnYxLkdvdG8SEQoJdG9fcGFyZW50GAQgASgIEg4KBmNhY2hlZBgFIAEoCCJVCgxDaGFubmVsV3JpdGUSDwoHY2hhbm5lbBgBIAEoCRIhCgV2YWx1ZRgCIAEoCzISLmdyYXBoZC52MS5QYXlsb2FkEhEKCW92ZXJ3cml0ZRgDIAEoCCJOCg9UYXNrSW50ZXJydXB0ZWQSHAoEYXNrcxgBIAMoCzIOLmdyYXBoZC52MS5Bc2sSHQoVd2FpdGluZ19pbnRlcnJ1cHRfaWRzGAIgAygJIpQECgNBc2sSDQoFc2NvcGUYASABKAkSCwoDa2V5GAIgASgJEg0KBWluZGV4GAMgASgNEg4KBnJlYXNvbhgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEiEKBXZhbHVlGAYgASgLMhIuZ3JhcGhkLnYxLlBheWxvYWQSKwoPcmVzcG9uc2Vfc2NoZW1hGAcgASgLMhIuZ3JhcGhkLnYxLlBheWxvYWQSJgoDdHRsGAggASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KDWV4cGlyeV9hY3Rpb24YCSABKA4yFy5ncmFwaGQudjEuRXhwaXJ5QWN0aW9uEiwKEGRlZmF1bHRfcmVzcG9uc2UYCiABKAsyEi5ncmFwaGQudjEuUGF5bG9hZBIRCglhc3NpZ25lZXMYCyADKAkSHwoFZHJpZnQYDCABKA4yEC5ncmFwaGQudjEuRHJpZnQSFAoMZHJpZnRfaWdub3JlGA0gAygJEiEKBnBlb3BsZRgOIAEoCzIRLmdyYXBoZC52MS5QZW9wbGUSJQoIcHJpb3JpdHkYDyABKA4yEy5ncmFwaGQudjEuUHJpb3JpdHkSHgoFc3RlcHMYECADKAsyDy5ncmFwaGQudjEuU3RlcBInCgR1bmRvGBEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg4KBnNlY3JldBgSIAMoCSK+AwoKVGFza0ZhaWxlZBIMCgR0eXBlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFc3RhY2sYAyABKAkSFQoNbm9uX3JldHJ5YWJsZRgEIAEoCBIuCgtyZXRyeV9kZWxheRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgVjYXVzZRgGIAEoDjIbLmdyYXBoZC52MS5UYXNrRmFpbGVkLkNhdXNlEjMKB2RldGFpbHMYByADKAsyIi5ncmFwaGQudjEuVGFza0ZhaWxlZC5EZXRhaWxzRW50cnkSEgoKYmFzZV90eXBlcxgIIAMoCRouCgxEZXRhaWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKVAQoFQ2F1c2USFQoRQ0FVU0VfVU5TUEVDSUZJRUQQABITCg9DQVVTRV9VU0VSX0NPREUQARIbChdDQVVTRV9OT05fREVURVJNSU5JU1RJQxACEhMKD0NBVVNFX1RPT19MQVJHRRADEhgKFENBVVNFX0lOVkFMSURfVVBEQVRFEAQSFAoQQ0FVU0VfTk9UX1NFUlZFRBAFIh0KDVRhc2tDYW5jZWxsZWQSDAoEbm90ZRgBIAEoCSqDAQoIVGFza0tpbmQSGQoVVEFTS19LSU5EX1VOU1BFQ0lGSUVEEAASEgoOVEFTS19LSU5EX05PREUQARIUChBUQVNLX0tJTkRfUk9VVEVSEAISFQoRVEFTS19LSU5EX1JFRFVDRVIQAxIbChdUQVNLX0tJTkRfRVJST1JfSEFORExFUhAEQjVaM2dpdGh1Yi5jb20vZ3JhcGhkLWRldi9ncmFwaGQvZ2VuL2dyYXBoZC92MTtncmFwaGR2MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_graphd_v1_event, file_graphd_v1_graph, file_graphd_v1_interrupt, file_graphd_v1_payload, file_graphd_v1_run]);
+  fileDesc("ChtncmFwaGQvdjEvd29ya2VyX3Rhc2sucHJvdG8SCWdyYXBoZC52MSLAAQoOV29ya2VyTWFuaWZlc3QSEgoKZGVwbG95bWVudBgBIAEoCRIQCghidWlsZF9pZBgCIAEoCRIUCgxtaW5fcHJvdG9jb2wYAyABKA0SFAoMbWF4X3Byb3RvY29sGAQgASgNEhAKCGZlYXR1cmVzGAUgAygJEiQKBW5vZGVzGAYgAygLMhUuZ3JhcGhkLnYxLlNlcnZlZE5vZGUSJAoGZ3JhcGhzGAcgAygLMhQuZ3JhcGhkLnYxLkdyYXBoU3BlYyJACgpTZXJ2ZWROb2RlEg0KBWdyYXBoGAEgASgJEhUKDWdyYXBoX3ZlcnNpb24YAiABKAkSDAoEbm9kZRgDIAEoCSJCCglUYXNrTGVhc2USDQoFdG9rZW4YASABKAwSJgoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIvMICg5UYXNrQXNzaWdubWVudBIjCgVsZWFzZRgBIAEoCzIULmdyYXBoZC52MS5UYXNrTGVhc2USIQoEa2luZBgCIAEoDjITLmdyYXBoZC52MS5UYXNrS2luZBIRCgl0aHJlYWRfaWQYAyABKAkSDgoGcnVuX2lkGAQgASgJEg8KB3Rhc2tfaWQYBSABKAkSDwoHYXR0ZW1wdBgGIAEoDRIQCghkZWxpdmVyeRgHIAEoDRINCgVncmFwaBgIIAEoCRIVCg1ncmFwaF92ZXJzaW9uGAkgASgJEgwKBG5vZGUYCiABKAkSEAoIZnVuY3Rpb24YCyABKAkSDgoGYnJhbmNoGAwgASgJEhEKCW5hbWVzcGFjZRgNIAMoCRIMCgRzdGVwGA4gASgFEhEKCXN0b3Bfc3RlcBgPIAEoBRIsCgpjaGVja3BvaW50GBAgASgLMhguZ3JhcGhkLnYxLkNoZWNrcG9pbnRSZWYSOQoIY2hhbm5lbHMYESADKAsyJy5ncmFwaGQudjEuVGFza0Fzc2lnbm1lbnQuQ2hhbm5lbHNFbnRyeRImCgpzZW5kX2lucHV0GBIgASgLMhIuZ3JhcGhkLnYxLlBheWxvYWQSIwoHY29udGV4dBgTIAEoCzISLmdyYXBoZC52MS5QYXlsb2FkEjkKCG1ldGFkYXRhGBQgAygLMicuZ3JhcGhkLnYxLlRhc2tBc3NpZ25tZW50Lk1ldGFkYXRhRW50cnkSIwoHam91cm5hbBgVIAEoCzISLmdyYXBoZC52MS5Kb3VybmFsEiMKB2ZhaWx1cmUYFiABKAsyEi5ncmFwaGQudjEuRmFpbHVyZRInCglyZWR1Y3Rpb24YFyABKAsyFC5ncmFwaGQudjEuUmVkdWN0aW9uEioKB3RpbWVvdXQYGCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoMaWRsZV90aW1lb3V0GBkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiAKBGVtaXQYGiADKA4yEi5ncmFwaGQudjEuQ2hhbm5lbBIzCgV0cmFjZRgbIAMoCzIkLmdyYXBoZC52MS5UYXNrQXNzaWdubWVudC5UcmFjZUVudHJ5EhMKC3JhbmRvbV9zZWVkGBwgASgEEjAKDGxvZ2ljYWxfdGltZRgdIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIdHJpZ2dlcnMYHiADKAkSIwoEa2VwdBgfIAEoCzIVLmdyYXBoZC52MS5LZXB0VmFsdWVzGkMKDUNoYW5uZWxzRW50cnkSCwoDa2V5GAEgASgJEiEKBXZhbHVlGAIgASgLMhIuZ3JhcGhkLnYxLlBheWxvYWQ6AjgBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARosCgpUcmFjZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi0QEKCktlcHRWYWx1ZXMSLQoEa2VlcBgBIAMoCzIfLmdyYXBoZC52MS5LZXB0VmFsdWVzLktlZXBFbnRyeRIrCgN1c2UYAiADKAsyHi5ncmFwaGQudjEuS2VwdFZhbHVlcy5Vc2VFbnRyeRIOCgZmb3JnZXQYAyADKAwaKwoJS2VlcEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDDoCOAEaKgoIVXNlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ASJqCgdKb3VybmFsEigKB2VudHJpZXMYASADKAsyFy5ncmFwaGQudjEuSm91cm5hbEVudHJ5Eh8KBWRyaWZ0GAIgASgOMhAuZ3JhcGhkLnYxLkRyaWZ0EhQKDGRyaWZ0X2lnbm9yZRgDIAMoCSKLAQoMSm91cm5hbEVudHJ5Eg0KBXNjb3BlGAEgASgJEgsKA2tleRgCIAEoCRINCgVpbmRleBgDIAEoDRIjCgZhbnN3ZXIYBCABKAsyES5ncmFwaGQudjEuQW5zd2VySAASIgoEbWVtbxgFIAEoCzISLmdyYXBoZC52MS5QYXlsb2FkSABCBwoFZW50cnkixwEKBkFuc3dlchIUCgxpbnRlcnJ1cHRfaWQYASABKAkSIwoFdmFsdWUYAiABKAsyEi5ncmFwaGQudjEuUGF5bG9hZEgAEikKCWRpc21pc3NlZBgDIAEoCzIULmdyYXBoZC52MS5EaXNtaXNzYWxIABIpCgdleHBpcmVkGAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5SAASDAoEc2VlbhgFIAEoCRITCgtzZWNyZXRfc2VlbhgGIAEoCUIJCgdvdXRjb21lImUKCVJlZHVjdGlvbhIPCgdjaGFubmVsGAEgASgJEiMKB2N1cnJlbnQYAiABKAsyEi5ncmFwaGQudjEuUGF5bG9hZBIiCgZ3cml0ZXMYAyADKAsyEi5ncmFwaGQudjEuUGF5bG9hZCKcAQoKVGFza1VwZGF0ZRITCgtsZWFzZV90b2tlbhgBIAEoDBIfCgRlbWl0GAIgASgLMg8uZ3JhcGhkLnYxLkVtaXRIABInCgVhbGl2ZRgDIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eUgAEicKBnJlc3VsdBgEIAEoCzIVLmdyYXBoZC52MS5UYXNrUmVzdWx0SABCBgoEa2luZCI7CgRFbWl0EiIKBWl0ZW1zGAEgAygLMhMuZ3JhcGhkLnYxLkVtaXRJdGVtEg8KB2Ryb3BwZWQYAiABKAQicQoIRW1pdEl0ZW0SIwoHY2hhbm5lbBgBIAEoDjISLmdyYXBoZC52MS5DaGFubmVsEgwKBG5hbWUYAiABKAkSIQoFdmFsdWUYAyABKAsyEi5ncmFwaGQudjEuUGF5bG9hZBIPCgdkdXJhYmxlGAQgASgIIvYBCgpUYXNrUmVzdWx0Ei0KCWNvbXBsZXRlZBgBIAEoCzIYLmdyYXBoZC52MS5UYXNrQ29tcGxldGVkSAASMQoLaW50ZXJydXB0ZWQYAiABKAsyGi5ncmFwaGQudjEuVGFza0ludGVycnVwdGVkSAASJwoGZmFpbGVkGAMgASgLMhUuZ3JhcGhkLnYxLlRhc2tGYWlsZWRIABItCgljYW5jZWxsZWQYBCABKAsyGC5ncmFwaGQudjEuVGFza0NhbmNlbGxlZEgAEiMKBHVzZWQYBSADKAsyFS5ncmFwaGQudjEuVXNlZEFuc3dlckIJCgdvdXRjb21lInkKClVzZWRBbnN3ZXISDQoFc2NvcGUYASABKAkSCwoDa2V5GAIgASgJEg0KBWluZGV4GAMgASgNEgwKBHNlZW4YBCABKAkSHQoFYXNrZWQYBSABKAsyDi5ncmFwaGQudjEuQXNrEhMKC3NlY3JldF9zZWVuGAYgASgJIqYBCg1UYXNrQ29tcGxldGVkEiIKBnVwZGF0ZRgBIAEoCzISLmdyYXBoZC52MS5QYXlsb2FkEicKBndyaXRlcxgCIAMoCzIXLmdyYXBoZC52MS5DaGFubmVsV3JpdGUSJQoMZ290b190YXJnZXRzGAMgAygLMg8uZ3JhcGhkLnYxLkdvdG8SEQoJdG9fcGFyZW50GAQgASgIEg4KBmNhY2hlZBgFIAEoCCJVCgxDaGFubmVsV3JpdGUSDwoHY2hhbm5lbBgBIAEoCRIhCgV2YWx1ZRgCIAEoCzISLmdyYXBoZC52MS5QYXlsb2FkEhEKCW92ZXJ3cml0ZRgDIAEoCCJOCg9UYXNrSW50ZXJydXB0ZWQSHAoEYXNrcxgBIAMoCzIOLmdyYXBoZC52MS5Bc2sSHQoVd2FpdGluZ19pbnRlcnJ1cHRfaWRzGAIgAygJIpQECgNBc2sSDQoFc2NvcGUYASABKAkSCwoDa2V5GAIgASgJEg0KBWluZGV4GAMgASgNEg4KBnJlYXNvbhgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEiEKBXZhbHVlGAYgASgLMhIuZ3JhcGhkLnYxLlBheWxvYWQSKwoPcmVzcG9uc2Vfc2NoZW1hGAcgASgLMhIuZ3JhcGhkLnYxLlBheWxvYWQSJgoDdHRsGAggASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KDWV4cGlyeV9hY3Rpb24YCSABKA4yFy5ncmFwaGQudjEuRXhwaXJ5QWN0aW9uEiwKEGRlZmF1bHRfcmVzcG9uc2UYCiABKAsyEi5ncmFwaGQudjEuUGF5bG9hZBIRCglhc3NpZ25lZXMYCyADKAkSHwoFZHJpZnQYDCABKA4yEC5ncmFwaGQudjEuRHJpZnQSFAoMZHJpZnRfaWdub3JlGA0gAygJEiEKBnBlb3BsZRgOIAEoCzIRLmdyYXBoZC52MS5QZW9wbGUSJQoIcHJpb3JpdHkYDyABKA4yEy5ncmFwaGQudjEuUHJpb3JpdHkSHgoFc3RlcHMYECADKAsyDy5ncmFwaGQudjEuU3RlcBInCgR1bmRvGBEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg4KBnNlY3JldBgSIAMoCSK+AwoKVGFza0ZhaWxlZBIMCgR0eXBlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFc3RhY2sYAyABKAkSFQoNbm9uX3JldHJ5YWJsZRgEIAEoCBIuCgtyZXRyeV9kZWxheRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgVjYXVzZRgGIAEoDjIbLmdyYXBoZC52MS5UYXNrRmFpbGVkLkNhdXNlEjMKB2RldGFpbHMYByADKAsyIi5ncmFwaGQudjEuVGFza0ZhaWxlZC5EZXRhaWxzRW50cnkSEgoKYmFzZV90eXBlcxgIIAMoCRouCgxEZXRhaWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKVAQoFQ2F1c2USFQoRQ0FVU0VfVU5TUEVDSUZJRUQQABITCg9DQVVTRV9VU0VSX0NPREUQARIbChdDQVVTRV9OT05fREVURVJNSU5JU1RJQxACEhMKD0NBVVNFX1RPT19MQVJHRRADEhgKFENBVVNFX0lOVkFMSURfVVBEQVRFEAQSFAoQQ0FVU0VfTk9UX1NFUlZFRBAFIh0KDVRhc2tDYW5jZWxsZWQSDAoEbm90ZRgBIAEoCSqDAQoIVGFza0tpbmQSGQoVVEFTS19LSU5EX1VOU1BFQ0lGSUVEEAASEgoOVEFTS19LSU5EX05PREUQARIUChBUQVNLX0tJTkRfUk9VVEVSEAISFQoRVEFTS19LSU5EX1JFRFVDRVIQAxIbChdUQVNLX0tJTkRfRVJST1JfSEFORExFUhAEQjVaM2dpdGh1Yi5jb20vZ3JhcGhkLWRldi9ncmFwaGQvZ2VuL2dyYXBoZC92MTtncmFwaGR2MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_timestamp, file_graphd_v1_event, file_graphd_v1_graph, file_graphd_v1_interrupt, file_graphd_v1_payload, file_graphd_v1_run]);
 
 /**
  * What a process can run.
@@ -387,6 +387,14 @@ export type TaskAssignment = Message<"graphd.v1.TaskAssignment"> & {
    * @generated from field: repeated string triggers = 30;
    */
   triggers: string[];
+
+  /**
+   * Values that the worker keeps from one task to the next. Only for workers with
+   * Hello.kept_bytes.
+   *
+   * @generated from field: graphd.v1.KeptValues kept = 31;
+   */
+  kept?: KeptValues | undefined;
 };
 
 /**
@@ -395,6 +403,44 @@ export type TaskAssignment = Message<"graphd.v1.TaskAssignment"> & {
  */
 export const TaskAssignmentSchema: GenMessage<TaskAssignment> = /*@__PURE__*/
   messageDesc(file_graphd_v1_worker_task, 3);
+
+/**
+ * Values of channels that a worker keeps, so that each is sent once. A value is
+ * named by the SHA-256 of its JSON text, 32 bytes. A worker forgets all values
+ * when its stream ends. Apply keep, use and forget in this order.
+ *
+ * @generated from message graphd.v1.KeptValues
+ */
+export type KeptValues = Message<"graphd.v1.KeptValues"> & {
+  /**
+   * Channels of TaskAssignment.channels whose values the worker keeps.
+   *
+   * @generated from field: map<string, bytes> keep = 1;
+   */
+  keep: { [key: string]: Uint8Array };
+
+  /**
+   * Channels that are left out of TaskAssignment.channels because the worker has
+   * their values. If it lacks one, it refuses the task with Nack.missing.
+   *
+   * @generated from field: map<string, bytes> use = 2;
+   */
+  use: { [key: string]: Uint8Array };
+
+  /**
+   * Values that the worker forgets.
+   *
+   * @generated from field: repeated bytes forget = 3;
+   */
+  forget: Uint8Array[];
+};
+
+/**
+ * Describes the message graphd.v1.KeptValues.
+ * Use `create(KeptValuesSchema)` to create a new message.
+ */
+export const KeptValuesSchema: GenMessage<KeptValues> = /*@__PURE__*/
+  messageDesc(file_graphd_v1_worker_task, 4);
 
 /**
  * What a task must see again when it is run from its first line.
@@ -430,7 +476,7 @@ export type Journal = Message<"graphd.v1.Journal"> & {
  * Use `create(JournalSchema)` to create a new message.
  */
 export const JournalSchema: GenMessage<Journal> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 4);
+  messageDesc(file_graphd_v1_worker_task, 5);
 
 /**
  * One answer or record of a task. Without a key the index counts the questions
@@ -489,7 +535,7 @@ export type JournalEntry = Message<"graphd.v1.JournalEntry"> & {
  * Use `create(JournalEntrySchema)` to create a new message.
  */
 export const JournalEntrySchema: GenMessage<JournalEntry> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 5);
+  messageDesc(file_graphd_v1_worker_task, 6);
 
 /**
  * The reply to a question. It is for the question with the digest seen, and
@@ -559,7 +605,7 @@ export type Answer = Message<"graphd.v1.Answer"> & {
  * Use `create(AnswerSchema)` to create a new message.
  */
 export const AnswerSchema: GenMessage<Answer> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 6);
+  messageDesc(file_graphd_v1_worker_task, 7);
 
 /**
  * What a reducer is to combine.
@@ -595,7 +641,7 @@ export type Reduction = Message<"graphd.v1.Reduction"> & {
  * Use `create(ReductionSchema)` to create a new message.
  */
 export const ReductionSchema: GenMessage<Reduction> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 7);
+  messageDesc(file_graphd_v1_worker_task, 8);
 
 /**
  * A sign of a running task.
@@ -651,7 +697,7 @@ export type TaskUpdate = Message<"graphd.v1.TaskUpdate"> & {
  * Use `create(TaskUpdateSchema)` to create a new message.
  */
 export const TaskUpdateSchema: GenMessage<TaskUpdate> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 8);
+  messageDesc(file_graphd_v1_worker_task, 9);
 
 /**
  * Events of a node, in order. What is not durable may be dropped when readers
@@ -680,7 +726,7 @@ export type Emit = Message<"graphd.v1.Emit"> & {
  * Use `create(EmitSchema)` to create a new message.
  */
 export const EmitSchema: GenMessage<Emit> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 9);
+  messageDesc(file_graphd_v1_worker_task, 10);
 
 /**
  * One event of a node.
@@ -722,7 +768,7 @@ export type EmitItem = Message<"graphd.v1.EmitItem"> & {
  * Use `create(EmitItemSchema)` to create a new message.
  */
 export const EmitItemSchema: GenMessage<EmitItem> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 10);
+  messageDesc(file_graphd_v1_worker_task, 11);
 
 /**
  * How an attempt ended.
@@ -782,7 +828,7 @@ export type TaskResult = Message<"graphd.v1.TaskResult"> & {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 11);
+  messageDesc(file_graphd_v1_worker_task, 12);
 
 /**
  * An answer of the journal that an attempt has used.
@@ -841,7 +887,7 @@ export type UsedAnswer = Message<"graphd.v1.UsedAnswer"> & {
  * Use `create(UsedAnswerSchema)` to create a new message.
  */
 export const UsedAnswerSchema: GenMessage<UsedAnswer> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 12);
+  messageDesc(file_graphd_v1_worker_task, 13);
 
 /**
  * The node has run to its end.
@@ -892,7 +938,7 @@ export type TaskCompleted = Message<"graphd.v1.TaskCompleted"> & {
  * Use `create(TaskCompletedSchema)` to create a new message.
  */
 export const TaskCompletedSchema: GenMessage<TaskCompleted> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 13);
+  messageDesc(file_graphd_v1_worker_task, 14);
 
 /**
  * A value written to a channel.
@@ -927,7 +973,7 @@ export type ChannelWrite = Message<"graphd.v1.ChannelWrite"> & {
  * Use `create(ChannelWriteSchema)` to create a new message.
  */
 export const ChannelWriteSchema: GenMessage<ChannelWrite> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 14);
+  messageDesc(file_graphd_v1_worker_task, 15);
 
 /**
  * The node waits for answers. It is run again, from its first line, when they
@@ -956,7 +1002,7 @@ export type TaskInterrupted = Message<"graphd.v1.TaskInterrupted"> & {
  * Use `create(TaskInterruptedSchema)` to create a new message.
  */
 export const TaskInterruptedSchema: GenMessage<TaskInterrupted> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 15);
+  messageDesc(file_graphd_v1_worker_task, 16);
 
 /**
  * A question to a person.
@@ -1101,7 +1147,7 @@ export type Ask = Message<"graphd.v1.Ask"> & {
  * Use `create(AskSchema)` to create a new message.
  */
 export const AskSchema: GenMessage<Ask> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 16);
+  messageDesc(file_graphd_v1_worker_task, 17);
 
 /**
  * The node has failed.
@@ -1172,7 +1218,7 @@ export type TaskFailed = Message<"graphd.v1.TaskFailed"> & {
  * Use `create(TaskFailedSchema)` to create a new message.
  */
 export const TaskFailedSchema: GenMessage<TaskFailed> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 17);
+  messageDesc(file_graphd_v1_worker_task, 18);
 
 /**
  * Who is to blame.
@@ -1228,7 +1274,7 @@ export enum TaskFailed_Cause {
  * Describes the enum graphd.v1.TaskFailed.Cause.
  */
 export const TaskFailed_CauseSchema: GenEnum<TaskFailed_Cause> = /*@__PURE__*/
-  enumDesc(file_graphd_v1_worker_task, 17, 0);
+  enumDesc(file_graphd_v1_worker_task, 18, 0);
 
 /**
  * The node was stopped.
@@ -1249,7 +1295,7 @@ export type TaskCancelled = Message<"graphd.v1.TaskCancelled"> & {
  * Use `create(TaskCancelledSchema)` to create a new message.
  */
 export const TaskCancelledSchema: GenMessage<TaskCancelled> = /*@__PURE__*/
-  messageDesc(file_graphd_v1_worker_task, 18);
+  messageDesc(file_graphd_v1_worker_task, 19);
 
 /**
  * Kinds of work.
