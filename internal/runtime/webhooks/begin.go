@@ -76,9 +76,11 @@ func (k *Keeper) addRequested(ctx context.Context, r *Request, token string) err
 		*head, err = k.opts.Store.Head(ctx, threadName(r.Thread, r.ID))
 		switch {
 		case errors.Is(err, checkpoint.ErrThreadNotFound):
-			if err := k.checkCount(ctx, r.Thread); err != nil {
+			leave, err := k.admitMore(ctx, r.Thread)
+			if err != nil {
 				return made, err
 			}
+			defer leave()
 			return k.putRequested(ctx, r, func(t *commit.Tx) {
 				setLabel(t, keyAsked, formatAsked(t.Now, token))
 				t.Head.Due = t.Now.Add(beginLook)

@@ -48,10 +48,11 @@ type Options struct {
 
 // Keeper keeps webhooks, and calls those whose runs have stopped.
 type Keeper struct {
-	opts   Options
-	sender runtime.RunStopSender // nil = this server calls none
-	slots  sendSlots
-	local  watchedRuns
+	opts     Options
+	sender   runtime.RunStopSender // nil = this server calls none
+	slots    sendSlots
+	local    watchedRuns
+	arrivals arrivals
 }
 
 // New makes a Keeper.
@@ -71,15 +72,17 @@ func (k *Keeper) AddWebhook(ctx context.Context, w runtime.RunWebhook) error {
 	if _, err := k.opts.Store.Run(ctx, w.Thread, w.Run); err != nil {
 		return missingRunError(&w, err)
 	}
-	if err := k.checkCount(ctx, w.Thread); err != nil {
+	leave, err := k.admitMore(ctx, w.Thread)
+	if err != nil {
 		return err
 	}
+	defer leave()
 	if err := k.opts.Store.SyncClock(ctx); err != nil {
 		return runtime.TranslateStoreError(err)
 	}
 	head := k.newHead(threadName(w.Thread, w.ID))
 	k.local.add(w.Thread, w.Run, head.Thread)
-	_, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
+	_, err = k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Due = t.Now
 		return putHook(t, &hook{Thread: w.Thread, Run: w.Run, ID: w.ID, After: w.After, URL: w.URL})
 	})
@@ -122,18 +125,23 @@ func missingRunError(w *runtime.RunWebhook, err error) error {
 	return runtime.TranslateThreadError(w.Thread, err)
 }
 
-// checkCount refuses a webhook beyond the limit of the tenant.
-func (k *Keeper) checkCount(ctx context.Context, thread string) error {
+// admitMore refuses a webhook beyond the limit of the tenant. leave must be called when the webhook is
+// kept, or is not to be kept any more: this server counts it until then, beside those in the store. Other
+// servers on the store may exceed the limit together by what they add at once.
+func (k *Keeper) admitMore(ctx context.Context, thread string) (leave func(), err error) {
 	owner, _ := tenant.Split(thread)
+	arriving, leave := k.arrivals.add(owner)
 	n, err := k.opts.Store.CountThreads(ctx, hiddenTenant(owner), k.opts.Limit)
 	switch {
 	case err != nil:
-		return runtime.TranslateStoreError(err)
-	case n >= k.opts.Limit:
-		return runtime.Errorf(runtime.ReasonTooManyRequests, "%d webhooks of runs wait to be called, as many as may (--run-webhooks)", n).
-			WithLimit("run-webhooks", int64(k.opts.Limit), int64(k.opts.Limit)+1)
+		leave()
+		return nil, runtime.TranslateStoreError(err)
+	case n+arriving > k.opts.Limit:
+		leave()
+		return nil, runtime.Errorf(runtime.ReasonTooManyRequests, "%d webhooks of runs wait to be called or are being kept, as many as may (--run-webhooks)", n+arriving-1).
+			WithLimit("run-webhooks", int64(k.opts.Limit), int64(n+arriving))
 	}
-	return nil
+	return leave, nil
 }
 
 // NoteStop has the webhooks of a run of this server looked at when the run stops.

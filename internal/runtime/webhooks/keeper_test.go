@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -291,6 +292,42 @@ func TestWebhooksThatAreNotKept(t *testing.T) {
 		require.NoError(t, s.AddWebhook(t.Context(), newWebhook(id)))
 	}
 	requireReason(runtime.ReasonTooManyRequests, s.AddWebhook(t.Context(), newWebhook("w4")))
+}
+
+// meetingStore answers counts when as many calls as expected wait for one.
+type meetingStore struct {
+	checkpoint.Store
+
+	all sync.WaitGroup
+}
+
+func (m *meetingStore) CountThreads(ctx context.Context, owner string, atMost int) (int, error) {
+	n, err := m.Store.CountThreads(ctx, owner, atMost)
+	m.all.Done()
+	m.all.Wait()
+	return n, err
+}
+
+// Requests at once, each of which finds no webhook in the store, keep no more than the limit.
+func TestRequestsAtOnceKeepTheLimitOfWebhooks(t *testing.T) {
+	const requests, limit = 10, 3
+	store := &meetingStore{Store: memory.New(memory.Options{})}
+	store.all.Add(requests)
+	s := newServer(t, store, &fakeSender{})
+	putRun(t, store, checkpoint.RunRunning, 0)
+	errs := make(chan error, requests)
+	for i := range requests {
+		go func() { errs <- s.AddWebhook(t.Context(), newWebhook(fmt.Sprintf("w%d", i))) }()
+	}
+	kept := 0
+	for range requests {
+		if err := <-errs; err == nil {
+			kept++
+		} else {
+			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTooManyRequests})
+		}
+	}
+	require.Equal(t, limit, kept)
 }
 
 // Whichever call to the store is broken, a webhook that was kept is called, and one whose call was
