@@ -2,8 +2,8 @@ package webhooks
 
 import "sync"
 
-// arrivals counts the webhooks of each tenant that this server is about to keep: a count of the store
-// does not have them yet.
+// arrivals counts the webhooks of each tenant that this server is about to keep: a count of the
+// store does not have them yet.
 type arrivals struct {
 	mu       sync.Mutex
 	byTenant map[string]int

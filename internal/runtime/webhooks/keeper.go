@@ -125,9 +125,9 @@ func missingRunError(w *runtime.RunWebhook, err error) error {
 	return runtime.TranslateThreadError(w.Thread, err)
 }
 
-// admitMore refuses a webhook beyond the limit of the tenant. leave must be called when the webhook is
-// kept, or is not to be kept any more: this server counts it until then, beside those in the store. Other
-// servers on the store may exceed the limit together by what they add at once.
+// admitMore refuses a webhook beyond the limit of the tenant. leave must be called when the
+// webhook is kept, or is not to be kept any more: this server counts it until then, beside those
+// in the store. Other servers on the store may exceed the limit together by what they add at once.
 func (k *Keeper) admitMore(ctx context.Context, thread string) (leave func(), err error) {
 	owner, _ := tenant.Split(thread)
 	arriving, leave := k.arrivals.add(owner)
