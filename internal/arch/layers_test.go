@@ -258,8 +258,10 @@ var layers = []layer{
 	},
 	{
 		path: "internal/runtime/scheduler", containsPanics: true, neverLinks: outerPackages,
-		mayImport: []string{"internal/runtime", "internal/checkpoint"},
+		mayImport: []string{"internal/runtime", "internal/runtime/sweep", "internal/checkpoint"},
 	},
+	{path: "internal/runtime/sweep", neverLinks: outerPackages, isPure: true},
+	{path: "internal/sim", mayImport: []string{"internal/runtime/sweep"}, neverLinks: outerPackages, isPure: true},
 	{
 		path: "internal/runtime/capacity", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime"},
