@@ -294,6 +294,10 @@ bench-tokens: ## Measure how pieces of messages reach many watchers (see bench/t
 bench-live: bench-build ## Measure runs that wait for workers: memory, processor, commands of Redis, takeover (see bench/live; BENCHFLAGS="-runs 10000 -kill")
 	cd bench && '$(LIVE)' $(BENCHFLAGS)
 
+.PHONY: sim
+sim: ## Play a thousand servers in virtual time: tables, and the graph in docs/pictures/sim.svg (SIMFLAGS="-servers 100"; see docs/performance.md)
+	go run ./internal/sim/play -graph docs/pictures/sim.svg $(SIMFLAGS)
+
 .PHONY: bench-langgraph
 bench-langgraph: $(LANGGRAPH_API)/ok build ## Measure LangGraph's SDK on graphd beside `langgraph dev` and graphd's SDK (see bench/langgraph; BENCHFLAGS="--rounds 3")
 	'$(LANGGRAPH_API)/bin/python' bench/langgraph/measure.py --graphd bin/graphd $(BENCHFLAGS)

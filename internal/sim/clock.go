@@ -1,0 +1,60 @@
+// Package sim plays the servers of a large installation in virtual time: masters of Redis with
+// their queues, servers that look for due threads, and a billion threads by counts. What servers
+// look at, and when, is decided by the code that servers run (internal/runtime/sweep). The same
+// seed plays the same.
+package sim
+
+import "container/heap"
+
+// clock is virtual time, and what happens in it.
+type clock struct {
+	now    int64 // nanoseconds
+	events eventHeap
+	count  uint64
+}
+
+type event struct {
+	at    int64
+	order uint64 // of events at the same time
+	do    func()
+}
+
+type eventHeap []event
+
+// Len implements heap.Interface.
+func (h eventHeap) Len() int { return len(h) }
+
+// Less implements heap.Interface.
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
+}
+
+// Swap implements heap.Interface.
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *eventHeap) Push(x any) { *h = append(*h, x.(event)) }
+
+// Pop implements heap.Interface.
+func (h *eventHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = event{}
+	*h = (*h)[:last]
+	return e
+}
+
+// schedule has something happen at a time, or now when the time has passed.
+func (c *clock) schedule(at int64, do func()) {
+	c.count++
+	heap.Push(&c.events, event{at: max(at, c.now), order: c.count, do: do})
+}
+
+// run lets time pass until an end, or until isOver reports true.
+func (c *clock) run(until int64, isOver func() bool) {
+	for len(c.events) > 0 && c.events[0].at <= until && !isOver() {
+		e := heap.Pop(&c.events).(event)
+		c.now = e.at
+		e.do()
+	}
+}
