@@ -22,18 +22,19 @@ type event struct {
 type eventHeap []event
 
 // Len implements heap.Interface.
-func (h eventHeap) Len() int { return len(h) }
+func (h *eventHeap) Len() int { return len(*h) }
 
 // Less implements heap.Interface.
-func (h eventHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
+func (h *eventHeap) Less(i, j int) bool {
+	a, b := &(*h)[i], &(*h)[j]
+	return a.at < b.at || a.at == b.at && a.order < b.order
 }
 
 // Swap implements heap.Interface.
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
 
 // Push implements heap.Interface.
-func (h *eventHeap) Push(x any) { *h = append(*h, x.(event)) }
+func (h *eventHeap) Push(x any) { *h = append(*h, x.(event)) } //nolint:errcheck,forcetypeassert // only schedule calls it
 
 // Pop implements heap.Interface.
 func (h *eventHeap) Pop() any {
@@ -53,7 +54,7 @@ func (c *clock) schedule(at int64, do func()) {
 // run lets time pass until an end, or until isOver reports true.
 func (c *clock) run(until int64, isOver func() bool) {
 	for len(c.events) > 0 && c.events[0].at <= until && !isOver() {
-		e := heap.Pop(&c.events).(event)
+		e := heap.Pop(&c.events).(event) //nolint:errcheck,forcetypeassert // it has nothing else
 		c.now = e.at
 		e.do()
 	}

@@ -44,7 +44,7 @@ func Steady() Drama {
 func MassExpiry() Drama {
 	return Drama{Name: "mass-expiry", Title: "mass expiry: 1 % of all threads in one minute", play: func(w *world) int64 {
 		times := make([][]int32, len(w.partitions))
-		w.spread(times, int(w.size.Threads/100), warmUp, warmUp+60*second, w.anyPartition)
+		w.spread(times, int(w.size.Threads/100), 60*second, w.anyPartition)
 		w.expire(times)
 		return warmUp + 600*second
 	}}
@@ -94,8 +94,8 @@ func HotTenant() Drama {
 	return Drama{Name: "hot-tenant", Title: "a tenant makes half of what is due, in four partitions", play: func(w *world) int64 {
 		times := make([][]int32, len(w.partitions))
 		n := int(w.size.Threads / 1000)
-		w.spread(times, n/2, warmUp, warmUp+60*second, w.anyPartition)
-		w.spread(times, n/2, warmUp, warmUp+60*second, func() int { return w.random.IntN(4) * len(w.partitions) / 4 })
+		w.spread(times, n/2, 60*second, w.anyPartition)
+		w.spread(times, n/2, 60*second, func() int { return w.random.IntN(4) * len(w.partitions) / 4 })
 		w.expire(times)
 		w.isApart = func(p int) bool { return p%(len(w.partitions)/4) == 0 }
 		return warmUp + 600*second
@@ -112,7 +112,7 @@ const expiryTime = 7 * 24 * time.Hour
 func (w *world) addUsual(lasts int64) {
 	times := make([][]int32, len(w.partitions))
 	n := int(float64(w.size.Threads) * float64(lasts) / float64(expiryTime))
-	w.spread(times, max(n, 1), warmUp, warmUp+lasts, w.anyPartition)
+	w.spread(times, max(n, 1), lasts, w.anyPartition)
 	w.expire(times)
 }
 

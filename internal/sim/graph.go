@@ -45,7 +45,13 @@ const (
 	plotWidth, plotHeight   = 360, 170
 )
 
-var policyColors = map[Policy]string{All: "#c0392b", Owners: "#1f6feb"}
+// colorOf returns the color of the lines of a policy.
+func colorOf(p Policy) string {
+	if p == All {
+		return "#c0392b"
+	}
+	return "#1f6feb"
+}
 
 // DrawGraph draws the outcomes of the dramas as SVG. They are by drama, as Dramas has them.
 func DrawGraph(outcomes map[string][]Outcome, most int) string {
@@ -58,8 +64,8 @@ func DrawGraph(outcomes map[string][]Outcome, most int) string {
 		b.WriteString("</g>\n")
 	}
 	y := 2*panelHeight + 20
-	drawKey(&b, 56, y, policyColors[All], "every server looks at every partition, and reads the whole roster")
-	drawKey(&b, 470, y, policyColors[Owners], "servers share the looks, and read what changes in the roster")
+	drawKey(&b, 56, y, colorOf(All), "every server looks at every partition, and reads the whole roster")
+	drawKey(&b, 470, y, colorOf(Owners), "servers share the looks, and read what changes in the roster")
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -99,15 +105,15 @@ func drawPanel(b *strings.Builder, p Panel, outcomes []Outcome, most int) {
 			}
 			value := p.Value(o)
 			points = append(points, fmt.Sprintf("%.1f,%.1f", x(o.Size.Servers), y(value)))
-			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", x(o.Size.Servers), y(value), policyColors[policy])
+			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", x(o.Size.Servers), y(value), colorOf(policy))
 			if value > p.Limit && broken == 0 {
 				broken = o.Size.Servers
 			}
 		}
-		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), policyColors[policy])
+		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), colorOf(policy))
 		if broken > 0 {
 			fmt.Fprintf(b, `<text x="%.0f" y="%.0f" text-anchor="end" fill="%s">breaks at %d servers</text>`+"\n",
-				x(broken)-8, y(p.Limit)-6, policyColors[policy], broken)
+				x(broken)-8, y(p.Limit)-6, colorOf(policy), broken)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (l *lateness) add(ms float64) {
 // quantile returns the lateness in seconds that a share of the threads did not exceed.
 func (l *lateness) quantile(share float64) float64 {
 	rest := int64(math.Ceil(float64(l.total) * share))
-	for i, n := range l.counts {
+	for i, n := range &l.counts {
 		if rest -= n; rest <= 0 && l.total > 0 {
 			return math.Pow(latenessBase, float64(i+1)) / 1000
 		}

@@ -45,7 +45,6 @@ func (q *queue) count() int { return q.passed - q.taken }
 // partition has the due threads of a partition.
 type partition struct {
 	master  int
-	isHot   bool
 	expires queue
 	goOn    queue
 }
@@ -145,16 +144,16 @@ func mergeCursors(all []cursor, limit int) (out []ref) {
 type cursorHeap []cursor
 
 // Len implements heap.Interface.
-func (h cursorHeap) Len() int { return len(h) }
+func (h *cursorHeap) Len() int { return len(*h) }
 
 // Less implements heap.Interface.
-func (h cursorHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+func (h *cursorHeap) Less(i, j int) bool { return (*h)[i].due < (*h)[j].due }
 
 // Swap implements heap.Interface.
-func (h cursorHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *cursorHeap) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
 
 // Push implements heap.Interface. It is not used.
-func (h *cursorHeap) Push(x any) { *h = append(*h, x.(cursor)) }
+func (h *cursorHeap) Push(x any) { *h = append(*h, x.(cursor)) } //nolint:errcheck,forcetypeassert // no other is there
 
 // Pop implements heap.Interface.
 func (h *cursorHeap) Pop() any {

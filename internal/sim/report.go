@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// uses are the names of what masters are used for.
-var uses = [useCount]string{"threads", "threads that another server took", "looks", "roster", "leases"}
-
 // WriteDramas writes a table of the outcomes of the dramas.
 func WriteDramas(out io.Writer, outcomes []Outcome) {
 	fmt.Fprintln(out, "| drama | servers | looks | until all went on | p99 lateness | … apart | reads in vain | … changes | busiest master | all masters |")
@@ -24,7 +21,7 @@ func WriteDramas(out io.Writer, outcomes []Outcome) {
 // WriteSizes writes a table of what sizes need, from their steady state.
 func WriteSizes(out io.Writer, outcomes []Outcome) {
 	fmt.Fprintln(out, "| parked threads | live runs | servers | looks | partitions | masters of 64 GiB | memory of each | busiest master | of that: "+
-		strings.Join(uses[:], ", ")+" |")
+		"threads, threads that another server took, looks, roster, leases |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|")
 	for _, o := range outcomes {
 		var shares []string

@@ -123,11 +123,11 @@ func (w *world) expire(times [][]int32) {
 	}
 }
 
-// spread draws n times between two, over partitions by weight.
-func (w *world) spread(times [][]int32, n int, from, to int64, pick func() int) {
+// spread draws n times within a while from the beginning of a drama, over partitions by weight.
+func (w *world) spread(times [][]int32, n int, within int64, pick func() int) {
 	for range n {
 		p := pick()
-		times[p] = append(times[p], int32((from+w.random.Int64N(to-from))/1e6))
+		times[p] = append(times[p], int32((warmUp+w.random.Int64N(within))/1e6))
 	}
 }
 

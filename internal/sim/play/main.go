@@ -23,7 +23,7 @@ func main() {
 			sizes = append(sizes, n)
 		}
 	}
-	fmt.Printf("Costs: %+v\n", sim.MeasuredCosts())
+	fmt.Fprintf(os.Stdout, "Costs: %+v\n", sim.MeasuredCosts())
 	playSizes(sizes, *seed)
 	outcomes := playDramas(sizes, *seed)
 	if *partitions && *most >= 1000 {
@@ -60,7 +60,7 @@ func playSizes(sizes []int, seed uint64) {
 			all = append(all, play(sim.Steady(), sim.SizeOf(n), policy, seed))
 		}
 	}
-	fmt.Print("\n## Steady state\n\n")
+	fmt.Fprint(os.Stdout, "\n## Steady state\n\n")
 	sim.WriteSizes(os.Stdout, all)
 }
 
@@ -73,7 +73,7 @@ func playDramas(sizes []int, seed uint64) map[string][]sim.Outcome {
 				by[d.Name] = append(by[d.Name], play(d, sim.SizeOf(n), policy, seed))
 			}
 		}
-		fmt.Printf("\n## %s\n\n", d.Title)
+		fmt.Fprintf(os.Stdout, "\n## %s\n\n", d.Title)
 		sim.WriteDramas(os.Stdout, by[d.Name])
 	}
 	return by
@@ -88,8 +88,8 @@ func playPartitions(seed uint64) {
 		steady = append(steady, play(sim.Steady(), size, sim.Owners, seed))
 		expiry = append(expiry, play(sim.MassExpiry(), size, sim.Owners, seed))
 	}
-	fmt.Print("\n## A fixed number of partitions\n\n")
+	fmt.Fprint(os.Stdout, "\n## A fixed number of partitions\n\n")
 	sim.WriteSizes(os.Stdout, steady)
-	fmt.Println()
+	fmt.Fprintln(os.Stdout)
 	sim.WriteDramas(os.Stdout, expiry)
 }
