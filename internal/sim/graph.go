@@ -104,6 +104,9 @@ func drawPanel(b *strings.Builder, p Panel, outcomes []Outcome, most int) {
 				continue
 			}
 			value := p.Value(o)
+			if value == 0 { // there are no such threads
+				continue
+			}
 			points = append(points, fmt.Sprintf("%.1f,%.1f", x(o.Size.Servers), y(value)))
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", x(o.Size.Servers), y(value), colorOf(policy))
 			if value > p.Limit && broken == 0 {
