@@ -256,12 +256,12 @@ var layers = []layer{
 			"internal/checkpoint", "internal/graph",
 		},
 	},
+	{path: "internal/sim/sweep", neverLinks: outerPackages, isPure: true},
+	{path: "internal/sim", mayImport: []string{"internal/sim/sweep"}, neverLinks: outerPackages, isPure: true},
 	{
 		path: "internal/runtime/scheduler", containsPanics: true, neverLinks: outerPackages,
-		mayImport: []string{"internal/runtime", "internal/runtime/sweep", "internal/checkpoint"},
+		mayImport: []string{"internal/runtime", "internal/checkpoint"},
 	},
-	{path: "internal/runtime/sweep", neverLinks: outerPackages, isPure: true},
-	{path: "internal/sim", mayImport: []string{"internal/runtime/sweep"}, neverLinks: outerPackages, isPure: true},
 	{
 		path: "internal/runtime/capacity", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime"},

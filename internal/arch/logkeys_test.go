@@ -27,7 +27,7 @@ var logKeys = map[string]string{
 	"took": "duration", "timeout": "limit of a duration", "pause": "duration until the next try", "failures": "in a row",
 	"panic": "its value", "stack": "of a panic", "stderr": "what a child process said",
 	// Numbers of a thread in the store.
-	"fence": "how often a run was taken up", "revision": "that is known", "stored": "that the store has", "partitions": "of the store",
+	"fence": "how often a run was taken up", "revision": "that is known", "stored": "that the store has",
 	"seen": "newest event that was handed out", "newest": "event that the store has",
 	// Workers.
 	"build": "of a worker", "kept": "leases that go on", "lost": "leases that do not, or records of the audit", "held": "tasks", "connected": "workers", "missing": "values that a worker lacks",

@@ -2,13 +2,11 @@ package checkpoint
 
 // Membership is an optional part of a store that several servers share: each
 // server publishes the capabilities of its workers and reads those of the
-// others. It may lag by some seconds; only the placement of runs depends on it, and
-// which server looks first for the due threads of a part of the store.
+// others. It may lag by some seconds; only the placement of runs depends on it.
 type Membership interface {
-	// Register adds a server, with or without workers, under its name in Head.Owner, until
-	// the registration is closed or the server misses its heartbeats. changed
-	// is called when the other servers are known first, and when one of them comes, goes, or
-	// changes its capabilities or claims.
+	// Register adds a server, under its name in Head.Owner, until the
+	// registration is closed or the server misses its heartbeats. changed
+	// is called when the capabilities or claims of another server change.
 	// It must not block.
 	Register(server string, changed func()) Registration
 }

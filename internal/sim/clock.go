@@ -1,7 +1,7 @@
 // Package sim plays the servers of a large installation in virtual time: masters of Redis with
-// their queues, servers that look for due threads, and a billion threads by counts. What servers
-// look at, and when, is decided by the code that servers run (internal/runtime/sweep). The same
-// seed plays the same.
+// their queues, servers that look for due threads, and a billion threads by counts. Servers look at
+// all of them, as graphd does, or share the looks, as package sweep decides. The same seed plays
+// the same.
 package sim
 
 import "container/heap"

@@ -3,8 +3,7 @@ package sim
 import "time"
 
 // Costs are what calls cost, as measured with one master and one server on the machine of
-// docs/performance.md. BenchmarkCostInRedis of internal/checkpoint/redis measures those of
-// Redis again.
+// docs/performance.md.
 type Costs struct {
 	Change     time.Duration // a script that changes a thread
 	Read       time.Duration // a script that reads a record of a thread

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/graphd-dev/graphd/internal/runtime/sweep"
+	"github.com/graphd-dev/graphd/internal/sim/sweep"
 )
 
 // parallel is how many due threads a server processes at the same time.

@@ -271,34 +271,7 @@ func (e *env) listDue(limit int) ([]string, time.Time) {
 	e.Helper()
 	threads, next, err := e.store.Due(e.ctx, limit)
 	require.NoError(e, err)
-	if d, ok := e.store.(checkpoint.DuePartitions); ok && limit == 0 {
-		require.ElementsMatch(e, threads, e.lookForDue(d, next))
-	}
 	return threads, next
-}
-
-// lookForDue returns the due threads of all partitions by looks. next is when the next of all is due.
-func (e *env) lookForDue(d checkpoint.DuePartitions, next time.Time) (threads []string) {
-	e.Helper()
-	looks := make([]checkpoint.DueLook, d.PartitionCount())
-	for i := range looks {
-		looks[i] = checkpoint.DueLook{Partition: i, Limit: 1000}
-	}
-	var soonest time.Duration
-	for i, found := range d.LookForDue(e.ctx, looks) {
-		require.NoError(e, found.Err)
-		require.Len(e, found.Threads, found.Count)
-		require.Equal(e, found.Count > 0, found.Late > 0)
-		for _, thread := range found.Threads {
-			require.Equal(e, i, d.PartitionOf(thread))
-		}
-		threads = append(threads, found.Threads...)
-		if found.Next > 0 && (soonest == 0 || found.Next < soonest) {
-			soonest = found.Next
-		}
-	}
-	require.Equal(e, !next.IsZero(), soonest > 0)
-	return threads
 }
 
 func setDue(at time.Time) func(*checkpoint.Change) {

@@ -1,9 +1,7 @@
 package redis_test
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,26 +39,4 @@ func TestLostAnswerInCluster(t *testing.T) {
 	h, err := s.Head(t.Context(), "t")
 	require.NoError(t, err)
 	require.EqualValues(t, 3, h.Revision, "it was applied all the same")
-}
-
-// TestLooksAtPartitionsFailApart has one of two nodes gone.
-func TestLooksAtPartitionsFailApart(t *testing.T) {
-	nodes := redistest.StartCluster(t, 2)
-	s := openStore(t, nodes[0].URL("partitions=2"))
-	var threads [2]string
-	for i := 0; threads[0] == "" || threads[1] == ""; i++ {
-		thread := fmt.Sprint("due", i)
-		if p := s.PartitionOf(thread); threads[p] == "" {
-			threads[p] = thread
-			putInterrupt(t, s, thread, checkpoint.InterruptOpen, time.Unix(1, 0))
-		}
-	}
-	nodes[1].Kill()
-	found := s.LookForDue(t.Context(), []checkpoint.DueLook{{Partition: 1, Limit: 1}, {Partition: 0, Limit: 1}})
-	require.ErrorIs(t, found[0].Err, checkpoint.ErrUnavailable)
-	require.NoError(t, found[1].Err)
-	require.Equal(t, []string{threads[0]}, found[1].Threads)
-	_, _, err := s.Due(t.Context(), 1)
-	require.ErrorIs(t, err, checkpoint.ErrUnavailable, "a list of all is none without a part")
-	nodes[1].Restart()
 }

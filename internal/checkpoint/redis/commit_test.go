@@ -59,7 +59,7 @@ func applySupersteps(t *testing.T, s *redis.Store, thread string, first, last ui
 }
 
 // readStats reads numbers of the server's INFO.
-func readStats(t testing.TB, server *redistest.Server) map[string]string {
+func readStats(t *testing.T, server *redistest.Server) map[string]string {
 	t.Helper()
 	text, err := server.Client.Info(t.Context(), "everything").Result()
 	require.NoError(t, err)

@@ -148,34 +148,3 @@ func TestDueReadsWhatIsDue(t *testing.T) {
 	require.True(t, later.Equal(next), "%v", next)
 	require.Less(t, sent()-before-2*cost, 1000)
 }
-
-// TestLooksSkipThreads has threads due in a partition of two: looks return windows of them, and say
-// how many there are.
-func TestLooksSkipThreads(t *testing.T) {
-	s := openStore(t, redistest.Start(t, "--appendfsync", "no").URL("partitions=2"))
-	var want [2][]string
-	for i := range 20 {
-		thread := fmt.Sprintf("due%02d", i)
-		putInterrupt(t, s, thread, checkpoint.InterruptOpen, time.Unix(int64(i+1), 0))
-		want[s.PartitionOf(thread)] = append(want[s.PartitionOf(thread)], thread)
-	}
-	later := time.Now().Add(time.Hour)
-	putInterrupt(t, s, "later", checkpoint.InterruptOpen, later)
-	p := s.PartitionOf("later")
-	all := want[p]
-	require.Greater(t, len(all), 4)
-	found := s.LookForDue(t.Context(), []checkpoint.DueLook{
-		{Partition: p, Limit: 2}, {Partition: p, Skip: 2, Limit: 100}, {Partition: p, Skip: len(all), Limit: 10}, {Partition: 1 - p, Skip: 1, Limit: 1},
-	})
-	require.Equal(t, all[:2], found[0].Threads)
-	require.Equal(t, all[2:], found[1].Threads)
-	require.Empty(t, found[2].Threads)
-	require.Equal(t, want[1-p][1:2], found[3].Threads)
-	for i, f := range found {
-		require.NoError(t, f.Err)
-		require.Greater(t, f.Late, 24*time.Hour, "of the first of all")
-		require.Equal(t, len(want[[]int{p, p, p, 1 - p}[i]]), f.Count)
-	}
-	require.InDelta(t, time.Until(later), found[0].Next, float64(10*time.Second))
-	require.Zero(t, found[3].Next)
-}

@@ -54,7 +54,6 @@ var (
 	_ checkpoint.BoundedReader = (*Store)(nil)
 	_ checkpoint.ThreadViewer  = (*Store)(nil)
 	_ checkpoint.WriteChecker  = (*Store)(nil)
-	_ checkpoint.DuePartitions = (*Store)(nil)
 )
 
 // Open connects to the server of opts.URL, checks that threads are safe on it and

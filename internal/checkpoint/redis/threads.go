@@ -3,11 +3,9 @@ package redis
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // Head returns the thread's head. It returns checkpoint.ErrThreadNotFound when there is
@@ -153,28 +151,6 @@ func (r *Reader) Due(ctx context.Context, limit int) (threads []string, next tim
 		return err
 	})
 	return threads, next, err
-}
-
-// PartitionCount returns the number of partitions of the store.
-func (r *Reader) PartitionCount() int { return r.database.Keys.PartitionCount() }
-
-// PartitionOf returns the partition of a thread.
-func (r *Reader) PartitionOf(thread string) int { return r.database.Keys.PartitionOf(thread) }
-
-// LookForDue looks at partitions for due threads.
-func (r *Reader) LookForDue(ctx context.Context, looks []checkpoint.DueLook) []checkpoint.DueThreads {
-	done, err := r.beginCall(ctx)
-	if err != nil {
-		return slices.Repeat([]checkpoint.DueThreads{{Err: err}}, len(looks))
-	}
-	defer done()
-	found := r.index.LookForDue(ctx, looks)
-	for i := range found {
-		if found[i].Err != nil {
-			found[i] = checkpoint.DueThreads{Err: script.ToContractError(ctx, found[i].Err)}
-		}
-	}
-	return found
 }
 
 // Threads lists heads by update time, newest first.

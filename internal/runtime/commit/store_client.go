@@ -231,33 +231,6 @@ func (s *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, 
 	return threads, next, err
 }
 
-// LookForDue looks at partitions of a store that implements checkpoint.DuePartitions. A look without
-// an answer in time fails with checkpoint.ErrUnavailable.
-func (s *StoreClient) LookForDue(ctx context.Context, looks []checkpoint.DueLook) []checkpoint.DueThreads {
-	inner, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	found := s.Store.(checkpoint.DuePartitions).LookForDue(inner, looks) //nolint:errcheck // the caller knows that it does
-	for i := range found {
-		if found[i].Err != nil && inner.Err() != nil && ctx.Err() == nil {
-			found[i].Err = fmt.Errorf("%w: no answer within %s", checkpoint.ErrUnavailable, s.timeout)
-		}
-	}
-	return found
-}
-
-// PartitionCount returns the number of partitions of such a store, 0 for another.
-func (s *StoreClient) PartitionCount() int {
-	if d, ok := s.Store.(checkpoint.DuePartitions); ok {
-		return d.PartitionCount()
-	}
-	return 0
-}
-
-// PartitionOf returns the partition of a thread in such a store.
-func (s *StoreClient) PartitionOf(thread string) int {
-	return s.Store.(checkpoint.DuePartitions).PartitionOf(thread) //nolint:errcheck // the caller knows that it does
-}
-
 // storeRetries returns the pauses between repeated calls.
 func storeRetries() backoff.Policy {
 	return backoff.Policy{First: 20 * time.Millisecond, Max: time.Second}

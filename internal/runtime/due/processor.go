@@ -84,11 +84,9 @@ type Options struct {
 
 	IsLive          func(thread string) bool // whether a run of the thread is live here
 	InvalidateTopic func(thread string)      // has followers read the thread anew
-	// NotifyServers tells the server that a thread is left to.
-	NotifyServers func(h *checkpoint.Head)
-	WakeScheduler func()
-	Uptime        func() time.Duration // by a monotonic clock
-	Logger        *zap.Logger
+	WakeScheduler   func()
+	Uptime          func() time.Duration // by a monotonic clock
+	Logger          *zap.Logger
 }
 
 // Processor does the due work of threads: it goes on with runs, begins queued runs,
@@ -126,9 +124,6 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run && !head.Cancel.IsDrain():
 		return p.opts.Canceller.FinishCancel(ctx, head)
 	case (head.State == checkpoint.ThreadBusy || query.CanResume(&head)) && p.isLeftToOther(&head):
-		if late {
-			p.opts.NotifyServers(&head) // it may look at the partition of the thread after others
-		}
 		return nil
 	case head.State == checkpoint.ThreadBusy && p.opts.Peers != nil && p.opts.Peers.IsStillUnserved(&head):
 		return p.postponeUnserved(ctx, head)
@@ -140,8 +135,6 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 		return p.queueLaterRuns(ctx, head)
 	case query.CanResume(&head):
 		return p.takeWithCapacity(ctx, head, p.takeOverRun)
-	case !late && !head.Due.IsZero(): // it was due, and has a later time since
-		return nil
 	case p.opts.Pruner.IsPruneDue(&head):
 		return p.opts.Pruner.PruneRested(ctx, head)
 	case head.State == checkpoint.ThreadInterrupted && head.Open > 0:
@@ -221,7 +214,7 @@ func (p *Processor) postponeUnserved(ctx context.Context, head checkpoint.Head) 
 // isLeftToOther reports whether another server is expected to take a thread.
 func (p *Processor) isLeftToOther(head *checkpoint.Head) bool {
 	prefersOther := head.PreferredOwner != "" && head.PreferredOwner != p.opts.Server && head.PreferredUntil.After(head.Now)
-	return prefersOther && p.opts.Peers != nil && p.opts.Peers.HasWorkers(head.PreferredOwner)
+	return prefersOther && p.opts.Peers != nil && p.opts.Peers.IsMember(head.PreferredOwner)
 }
 
 // handOffDueThread hands a due thread off to the server with its workers.

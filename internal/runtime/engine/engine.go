@@ -205,7 +205,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		e.peers = placement.New(opts.Workers, e.unserved)
 	}
 	_, isShared := store.(checkpoint.Notifier)
-	e.scheduler = e.newScheduler(client, isShared)
+	e.scheduler = e.newScheduler(isShared)
 	e.feed = e.newFeed()
 	e.reader = query.New(query.Options{
 		Store: client, Graphs: graphs, Limits: opts.Limits, Tenants: opts.Tenants, Budget: e.readBudget,
@@ -214,7 +214,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.holdings = e.newHoldings(e.opts.Tenants)
 	e.views = views.NewCache(max(0, opts.RecentViewBytes))
 	e.statistics = statistics.New(statistics.Options{Limit: opts.StatisticsLimit, Now: e.now})
-	e.hooks = &commitHooks{server: e.id, feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings, statistics: e.statistics, views: e.views}
+	e.hooks = &commitHooks{feed: e.feed, held: e.held, scheduler: e.scheduler, unserved: e.unserved, capacity: e.capacity, holdings: e.holdings, statistics: e.statistics, views: e.views}
 	e.committer = newCommitter(e, store)
 	e.snapshots = snapshot.New(snapshot.Options{Store: client, Reader: e.reader, Committer: e.committer})
 	e.changer = ownership.NewChanger(e.held, client, e.committer, e.feed, e.hooks.noteRemoved)
@@ -247,7 +247,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		Server: e.id, LeaseTTL: opts.LeaseTTL, ScanInterval: opts.ScanInterval, Store: client, Reader: e.reader, Committer: e.committer,
 		Env: e.loopEnv, Owner: e.owner, Changer: e.changer, Canceller: e.canceller, Pruner: e.threads, Capacity: e.capacity, Webhooks: e.webhooks,
 		Unserved: e.unserved, Peers: e.peers, IsLive: e.held.IsLive, InvalidateTopic: e.feed.InvalidateTopic,
-		NotifyServers: e.owner.NotifyServers, WakeScheduler: e.wakeScheduler, Uptime: e.uptime, Logger: e.log,
+		WakeScheduler: e.wakeScheduler, Uptime: e.uptime, Logger: e.log,
 	}))
 	e.editor = edit.New(edit.Options{
 		Reader: e.reader, Snapshots: e.snapshots, Committer: e.committer, Budget: e.readBudget, Env: e.loopEnv,
@@ -292,7 +292,7 @@ func (e *Engine) newOwner(ctx context.Context) *ownership.Owner {
 		ID: e.id, LeaseTTL: e.opts.LeaseTTL, PruneDelay: e.opts.PruneDelay, ScanInterval: e.opts.ScanInterval, MaxHandOffs: scheduler.MaxParallelDue,
 		Threads: e.held, Store: e.store, Reader: e.reader, Committer: e.committer, Feed: e.feed, Capacity: e.capacity, ReadBudget: e.readBudget,
 		Unserved: e.unserved, Peers: e.peers, Scheduler: e.scheduler, Pruner: e.threads, Canceller: e.canceller,
-		WakeForThread: e.scheduler.WakeForThread, Uptime: e.uptime, Now: e.now, Observer: e.observer, Logger: e.log,
+		Uptime: e.uptime, Now: e.now, Observer: e.observer, Logger: e.log,
 	})
 }
 
@@ -303,22 +303,17 @@ func (e *Engine) joinMembership(store checkpoint.Store) {
 		return
 	}
 	if membership, ok := store.(checkpoint.Membership); ok {
-		e.peers.Register(membership, e.id, e.scheduler.SetOtherServers)
+		e.peers.Register(membership, e.id)
 	}
 	e.opts.Workers.SetPeers(e.peers)
 }
 
 // newScheduler makes the scheduler of the engine. isShared says that other servers look
 // at the same store.
-func (e *Engine) newScheduler(client *commit.StoreClient, isShared bool) *scheduler.Scheduler {
+func (e *Engine) newScheduler(isShared bool) *scheduler.Scheduler {
 	hooks := &schedulerHooks{capacity: e.capacity, observer: e.observer, peers: e.peers, uptime: e.uptime}
-	var partitions scheduler.Partitions
-	if client.PartitionCount() > 0 {
-		partitions = client
-	}
-	_, isMember := client.Store.(checkpoint.Membership)
 	return scheduler.New(scheduler.Options{
-		Server: e.id, Store: e.store, Partitions: partitions, AwaitsServers: isMember && e.peers != nil, Granter: e.capacity, Queue: e.capacity, Abandoned: e.held, IsLive: e.held.IsLive,
+		Store: e.store, Granter: e.capacity, Queue: e.capacity, Abandoned: e.held, IsLive: e.held.IsLive,
 		ReportLive: hooks.reportLiveBytes, QueueServed: hooks.queueServed, IsShared: isShared, ScanInterval: e.opts.ScanInterval,
 		Uptime: e.uptime, Now: e.now, Observer: e.observer, Logger: e.log,
 	})

@@ -20,7 +20,6 @@ import (
 
 // commitHooks report the outcome of a change to the parts of an engine.
 type commitHooks struct {
-	server     string // name of this server in leases
 	feed       *feed.Feed
 	held       *ownership.Table
 	scheduler  *scheduler.Scheduler
@@ -61,16 +60,6 @@ func (h *commitHooks) noteCommitted(t *commit.Tx, head checkpoint.Head) {
 		h.webhooks.NoteStop(&t.Runs[i])
 	}
 	h.owner.NotifyServers(&head)
-	h.noteDue(&head, t.Delete)
-}
-
-// noteDue notes when a thread is due that is left to no other server.
-func (h *commitHooks) noteDue(head *checkpoint.Head, isDeleted bool) {
-	if isDeleted || head.Owner != "" || head.Due.IsZero() || head.PreferredOwner != "" && head.PreferredOwner != h.server {
-		h.scheduler.ForgetDue(head.Thread)
-		return
-	}
-	h.scheduler.NoteDue(head.Thread, head.Due.Sub(head.Now))
 }
 
 // noteRemoved notes that a thread was removed.

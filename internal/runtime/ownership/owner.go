@@ -71,8 +71,6 @@ type Options struct {
 	Scheduler  Scheduler
 	Pruner     Pruner
 	Canceller  Canceller
-	// WakeForThread has a thread processed that another server has no capacity for. It does not block.
-	WakeForThread func(thread string)
 
 	Uptime   func() time.Duration // by a monotonic clock
 	Now      func() time.Time     // the store's time

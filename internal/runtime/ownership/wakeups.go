@@ -38,7 +38,7 @@ func (o *Owner) HandleSignal(s checkpoint.Signal) {
 func (o *Owner) handleWake(owner, thread string) {
 	switch owner {
 	case "":
-		o.opts.WakeForThread(thread)
+		o.opts.Scheduler.Wake()
 	case o.opts.ID:
 		if s := o.opts.Threads.findSession(thread); s != nil {
 			s.commits.refreshHead()

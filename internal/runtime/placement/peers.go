@@ -17,7 +17,6 @@ type Peers struct {
 	workers      runtime.Workers
 	registration checkpoint.Registration
 	unserved     *UnservedRuns
-	noteServers  func(names []string) // is told the names of the other servers
 
 	mu      sync.Mutex
 	holders map[string]string // by lease
@@ -29,12 +28,10 @@ func New(workers runtime.Workers, unserved *UnservedRuns) *Peers {
 	return &Peers{workers: workers, registration: soloRegistration{}, unserved: unserved}
 }
 
-// Register makes the server a member of those that share a store. noteServers is told the names
-// of the others when a member changes.
-func (p *Peers) Register(members checkpoint.Membership, server string, noteServers func(names []string)) {
+// Register makes the server a member of those that share a store.
+func (p *Peers) Register(members checkpoint.Membership, server string) {
 	p.mu.Lock() // updateMembers waits until the registration is set
 	defer p.mu.Unlock()
-	p.noteServers = noteServers
 	p.registration = members.Register(server, p.updateMembers)
 }
 
@@ -83,10 +80,7 @@ func (p *Peers) Cover(needs ...checkpoint.Capability) bool {
 func (p *Peers) updateMembers() {
 	p.mu.Lock()
 	p.holders, p.awaited = nil, nil
-	others := p.registration.OtherMembers()
-	names := make([]string, len(others))
-	for i, s := range others {
-		names[i] = s.Server
+	for _, s := range p.registration.OtherMembers() {
 		for _, lease := range s.Claims.Held {
 			if p.holders == nil {
 				p.holders = make(map[string]string)
@@ -101,7 +95,6 @@ func (p *Peers) updateMembers() {
 		}
 	}
 	p.mu.Unlock()
-	p.noteServers(names)
 	p.workers.RecheckTasks()
 	p.unserved.RequestCheck()
 }
@@ -169,11 +162,11 @@ func (p *Peers) ChooseServer(thread string, remoteTasks [][]checkpoint.Capabilit
 	return best[h.Sum32()%uint32(len(best))]
 }
 
-// HasWorkers reports whether another server is registered and has workers.
-func (p *Peers) HasWorkers(server string) bool {
+// IsMember reports whether a server is registered.
+func (p *Peers) IsMember(server string) bool {
 	for _, s := range p.registration.OtherMembers() {
 		if s.Server == server {
-			return len(s.Capabilities) > 0
+			return true
 		}
 	}
 	return false

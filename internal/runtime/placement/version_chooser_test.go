@@ -96,7 +96,7 @@ func newChooser(v versions, here []checkpoint.Capability, elsewhere ...checkpoin
 	lookUps := new(int)
 	peers := placement.New(workers{here, lookUps}, placement.NewUnservedRuns(func() {}))
 	if elsewhere != nil {
-		peers.Register(otherServer(elsewhere), "this", func([]string) {})
+		peers.Register(otherServer(elsewhere), "this")
 	}
 	return placement.NewVersionChooser(v, peers, zap.NewNop()), lookUps
 }

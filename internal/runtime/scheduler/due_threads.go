@@ -66,9 +66,6 @@ func (s *Scheduler) processGranted(ctx context.Context) (full bool) {
 // processDueOnce processes the due threads once, and returns the time until
 // the next look.
 func (s *Scheduler) processDueOnce(ctx context.Context) time.Duration {
-	if s.looks != nil {
-		return s.processPartitions(ctx)
-	}
 	threads, next, err := s.listDue(ctx)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -22,14 +22,6 @@ type Store interface {
 	Head(ctx context.Context, thread string) (checkpoint.Head, error)
 }
 
-// Partitions is a store whose due threads lie in partitions.
-type Partitions interface {
-	PartitionCount() int
-	PartitionOf(thread string) int
-	// LookForDue looks at partitions, and returns what it finds in each.
-	LookForDue(ctx context.Context, looks []checkpoint.DueLook) []checkpoint.DueThreads
-}
-
 // Processor does the due work of one thread.
 type Processor interface {
 	ProcessDue(ctx context.Context, thread string) error
@@ -63,15 +55,11 @@ type Abandoned interface {
 
 // Options are the collaborators and limits of a scheduler.
 type Options struct {
-	Server     string // name of this server, in the order of the servers of a partition
-	Store      Store
-	Partitions Partitions // nil when all threads of the store lie together
-	// AwaitsServers says that SetOtherServers is called as soon as the other servers are known.
-	AwaitsServers bool
-	Granter       Granter
-	Queue         Queue
-	Abandoned     Abandoned
-	IsLive        func(thread string) bool // whether a run of the thread is live here
+	Store     Store
+	Granter   Granter
+	Queue     Queue
+	Abandoned Abandoned
+	IsLive    func(thread string) bool // whether a run of the thread is live here
 	// ReportLive is called at the beginning of each look.
 	ReportLive func()
 	// QueueServed queues threads that waited for workers that are here now. It returns
@@ -91,8 +79,7 @@ type Scheduler struct {
 	opts                Options
 	processor           Processor
 	log                 *zap.Logger
-	wakeups             chan struct{}   // buffered; a value wakes the scheduler
-	looks               *partitionLooks // nil when all threads of the store lie together
+	wakeups             chan struct{} // buffered; a value wakes the scheduler
 	quarantine          quarantine
 	storeBackoff        storeBackoff
 	reportedQuarantined atomic.Int64  // the last value of Observer.ThreadsPoisoned
@@ -103,9 +90,6 @@ type Scheduler struct {
 func New(o Options) *Scheduler {
 	s := &Scheduler{opts: o, log: o.Logger, wakeups: make(chan struct{}, 1)}
 	s.reportedQuarantined.Store(-1) // nothing is reported yet
-	if o.Partitions != nil {
-		s.looks = newPartitionLooks(&s.opts)
-	}
 	return s
 }
 
@@ -128,17 +112,8 @@ const restFactor = 10
 // time.
 const MaxParallelDue = 16
 
-// Wake makes the scheduler look for due threads now: where this server looks first. It does not
-// block.
+// Wake makes the scheduler look for due threads now. It does not block.
 func (s *Scheduler) Wake() {
-	if s.looks != nil {
-		s.looks.lookNow()
-	}
-	s.wakeUp()
-}
-
-// wakeUp makes the scheduler do what there is to do. It does not block.
-func (s *Scheduler) wakeUp() {
 	select {
 	case s.wakeups <- struct{}{}:
 	default:
@@ -162,12 +137,6 @@ func (s *Scheduler) NoteCommitted(thread string, faults int) {
 func (s *Scheduler) Run(ctx context.Context, stop <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	if s.looks != nil {
-		inner, cancel := context.WithCancel(ctx)
-		defer s.looks.probes.Wait()
-		defer cancel()
-		ctx = inner
-	}
 	for {
 		woken := false
 		select {

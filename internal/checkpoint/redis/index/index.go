@@ -147,45 +147,6 @@ func (x *Reader) ListDue(ctx context.Context, limit int) (due []string, next tim
 	return due, next, nil
 }
 
-// LookForDue looks at partitions for due threads. Errors: those of redis, as they are.
-func (x *Reader) LookForDue(ctx context.Context, looks []checkpoint.DueLook) []checkpoint.DueThreads {
-	inputs := make([]script.Input, len(looks))
-	for i, l := range looks {
-		inputs[i] = script.Input{Keys: []string{x.keys.PartitionKey(l.Partition, layout.KeyDue)}, Args: []any{l.Skip, l.Limit}}
-	}
-	replies, errs := x.runner.RunApart(ctx, x.scripts.Look, inputs)
-	found := make([]checkpoint.DueThreads, len(looks))
-	for i, r := range replies {
-		if found[i].Err = errs[i]; errs[i] == nil {
-			found[i] = readDueThreads(r)
-		}
-	}
-	return found
-}
-
-// readDueThreads reads the reply of a look.
-func readDueThreads(r script.Reply) (d checkpoint.DueThreads) {
-	now, err := r.TimeAt(0)
-	if err != nil {
-		return checkpoint.DueThreads{Err: err}
-	}
-	members := r.ListAt(1)
-	for i := range members {
-		if _, thread, ok := layout.ParseDueMember(members.TextAt(i)); ok { // else reading it by name returns the error
-			d.Threads = append(d.Threads, thread)
-		}
-	}
-	count, _ := r.IntAt(2)
-	d.Count = int(count)
-	if first, _, ok := layout.ParseDueMember(r.TextAt(3)); ok {
-		d.Late = max(0, now.Sub(first))
-	}
-	if next, _, ok := layout.ParseDueMember(r.TextAt(4)); ok {
-		d.Next = max(1, next.Sub(now))
-	}
-	return d
-}
-
 // mergeDue merges the lists of due threads of the partitions.
 func mergeDue(parts []script.Reply, limit int) (due []string, next time.Time) {
 	var passed, coming []string

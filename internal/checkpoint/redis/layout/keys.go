@@ -110,12 +110,6 @@ func (k *Keys) TombstoneOrderKey() string { return k.prefix + "{meta}:graphs:del
 // MembershipKey holds the capabilities of each server.
 func (k *Keys) MembershipKey() string { return k.prefix + "{meta}:roster" }
 
-// MembershipKeys names the keys of the membership in the order of membership.lua.
-func (k *Keys) MembershipKeys() []string {
-	key := k.MembershipKey()
-	return []string{key, k.MetadataKey(), key + ":changes", key + ":ends", key + ":numbers"}
-}
-
 // PartitionKey names a key of a partition.
 func (k *Keys) PartitionKey(partition int, name string) string {
 	return k.prefix + "{" + k.tags[partition] + "}:" + name

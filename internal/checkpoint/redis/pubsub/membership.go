@@ -3,8 +3,6 @@ package pubsub
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -27,15 +25,9 @@ type registration struct {
 	subscriber *Subscriber
 	server     string
 	onChange   func()
-	syncNeeded chan struct{} // the entry of this server has changed
-	othersNew  chan struct{} // that of another has, or messages may have been missed
+	syncNeeded chan struct{}
 	closed     chan struct{}
 	closeOnce  func()
-
-	// Of keepSyncing alone.
-	known     string // number of the last change that is in entries, "" = none
-	entries   map[string]checkpoint.Member
-	exchanges int // since all entries were read
 
 	mu           sync.Mutex
 	capabilities []checkpoint.Capability
@@ -46,8 +38,7 @@ type registration struct {
 // Register adds a server to the membership.
 func (s *Subscriber) Register(server string, changed func()) checkpoint.Registration {
 	r := &registration{
-		subscriber: s, server: server, onChange: changed, closed: make(chan struct{}),
-		syncNeeded: make(chan struct{}, 1), othersNew: make(chan struct{}, 1),
+		subscriber: s, server: server, onChange: changed, syncNeeded: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	r.closeOnce = sync.OnceFunc(func() { close(r.closed) })
 	s.mu.Lock()
@@ -72,10 +63,7 @@ func (r *registrations) requestSyncs() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for one := range r.all {
-		select {
-		case one.othersNew <- struct{}{}:
-		default:
-		}
+		one.requestSync()
 	}
 }
 
@@ -124,29 +112,14 @@ func (r *registration) Close() { r.closeOnce() }
 // workers attach and detach.
 const minSyncInterval = 50 * time.Millisecond
 
-// syncSpread is how long the servers take to read a change of another, for each server:
-// otherwise all would ask in the same moment, again for each of the changes that come together.
-const syncSpread = time.Millisecond
-
-// exchangesUntilAll is after how many exchanges a server reads all entries, not only those that
-// have changed: a failover may have lost changes.
-const exchangesUntilAll = 20
-
 // keepSyncing keeps the server registered until the registration or the store
 // is closed.
 func (r *registration) keepSyncing(ctx context.Context) {
 	defer r.removeMember(ctx)
-	var next time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
-		case <-r.othersNew:
-			if at := time.Now().Add(r.drawSyncDelay()); at.Before(next) {
-				next = at
-				timer.Reset(time.Until(at))
-			}
-			continue
 		case <-r.syncNeeded:
 		case <-timer.C:
 		case <-r.closed:
@@ -157,26 +130,16 @@ func (r *registration) keepSyncing(ctx context.Context) {
 		r.mu.Lock()
 		entry := encodeMember(r.capabilities, r.claims)
 		r.mu.Unlock()
-		pause := r.subscriber.config.Heartbeat
+		next := r.subscriber.config.Heartbeat
 		if r.syncMembership(ctx, entry) != nil {
-			pause /= 3
+			next /= 3
 		}
-		next = time.Now().Add(pause)
-		timer.Reset(pause)
+		timer.Reset(next)
 		if !script.SleepContext(ctx, minSyncInterval) {
 			return
 		}
 	}
 }
-
-// drawSyncDelay draws how long the server waits until it reads a change of another.
-func (r *registration) drawSyncDelay() time.Duration {
-	most := min(r.subscriber.config.Heartbeat, time.Duration(len(r.entries))*syncSpread)
-	return rand.N(most + 1)
-}
-
-// removedEntry is the entry of a server that leaves.
-const removedEntry = "-"
 
 // removeMember removes the server from the membership, if the store answers in
 // time.
@@ -184,7 +147,7 @@ func (r *registration) removeMember(ctx context.Context) {
 	r.subscriber.registrations.mu.Lock()
 	delete(r.subscriber.registrations.all, r)
 	r.subscriber.registrations.mu.Unlock()
-	_ = r.syncMembership(context.WithoutCancel(ctx), removedEntry) // otherwise its entry expires
+	_ = r.syncMembership(context.WithoutCancel(ctx), "") // otherwise its entry expires
 }
 
 // syncMembership makes an exchange, and notifies the other servers when the entry
@@ -194,18 +157,14 @@ func (r *registration) syncMembership(ctx context.Context, what string) error {
 	defer cancel()
 	c := &r.subscriber.config
 	holds := 3*c.Heartbeat + exchangeTimeout
-	known := r.known
-	if r.exchanges >= exchangesUntilAll {
-		known = ""
-	}
 	answer, err := c.Membership.Run(
-		ctx, c.Client, c.Keys.MembershipKeys(), r.server, holds.Microseconds(), what, c.Epoch, known,
+		ctx, c.Client, []string{c.Keys.MembershipKey(), c.Keys.MetadataKey()}, r.server, holds.Microseconds(), what, c.Epoch,
 	).Slice()
 	if err != nil {
 		return err //nolint:wrapcheck // only whether there is one matters
 	}
 	reply := script.Reply(answer)
-	r.takeEntries(reply)
+	r.updateMembers(reply[1:])
 	if isNew, _ := reply.IntAt(0); isNew == 0 {
 		return nil
 	}
@@ -216,43 +175,20 @@ func (r *registration) syncMembership(ctx context.Context, what string) error {
 	return nil
 }
 
-// takeEntries takes the entries of an exchange: all, or those that have changed.
-func (r *registration) takeEntries(reply script.Reply) {
-	r.known = reply.TextAt(1)
-	r.exchanges++
-	isAll, _ := reply.IntAt(2)
-	list := reply[min(3, len(reply)):]
-	if isAll == 1 || r.entries == nil {
-		r.entries = make(map[string]checkpoint.Member, len(list)/2)
-		r.exchanges = 0
-	} else if len(list) == 0 {
-		return
-	}
-	for i := 0; i+1 < len(list); i += 2 {
-		server := list.TextAt(i)
-		if !list.HasValue(i + 1) {
-			delete(r.entries, server)
-			continue
-		}
-		member := checkpoint.Member{Server: server}
-		member.Capabilities, member.Claims = decodeMember(list.TextAt(i + 1))
-		r.entries[server] = member
-	}
-	r.updateMembers()
-}
-
 // updateMembers records the entries of the other servers.
-func (r *registration) updateMembers() {
-	others := slices.AppendSeq(make([]checkpoint.Member, 0, len(r.entries)), maps.Values(r.entries))
+func (r *registration) updateMembers(list script.Reply) {
+	others := make([]checkpoint.Member, 0, len(list)/2)
+	for i := 0; i+1 < len(list); i += 2 {
+		member := checkpoint.Member{Server: list.TextAt(i)}
+		member.Capabilities, member.Claims = decodeMember(list.TextAt(i + 1))
+		others = append(others, member)
+	}
 	slices.SortFunc(others, func(a, b checkpoint.Member) int { return strings.Compare(a.Server, b.Server) })
 	r.mu.Lock()
 	same := slices.EqualFunc(r.members, others, func(a, b checkpoint.Member) bool {
 		return a.Server == b.Server && slices.Equal(a.Capabilities, b.Capabilities) && equalClaims(a.Claims, b.Claims)
 	})
-	same = same && r.members != nil // nil before the first exchange
-	if !same {
-		r.members = others
-	}
+	r.members = others
 	r.mu.Unlock()
 	if !same {
 		r.onChange()
@@ -269,7 +205,7 @@ type storedCapability struct {
 	Awaits  []string `json:"awaits,omitempty"`
 }
 
-// encodeMember encodes the entry of a server.
+// encodeMember encodes the entry of a server, "" = none.
 func encodeMember(list []checkpoint.Capability, claims checkpoint.Claims) string {
 	out := make([]storedCapability, 0, len(list)+1)
 	for _, s := range list {
@@ -277,6 +213,9 @@ func encodeMember(list []checkpoint.Capability, claims checkpoint.Claims) string
 	}
 	if len(claims.Held)+len(claims.Awaited) > 0 {
 		out = append(out, storedCapability{Holds: claims.Held, Awaits: claims.Awaited})
+	}
+	if len(out) == 0 {
+		return ""
 	}
 	// No field of it can fail to be written.
 	b, _ := json.Marshal(out)

@@ -58,37 +58,6 @@ type Input struct {
 	Args []any
 }
 
-// RunApart runs a script once per input, in one exchange per server, and returns the error of each.
-// It repeats those that failed and may be repeated, and not the others.
-func (r *Runner) RunApart(ctx context.Context, script *goredis.Script, list []Input) ([]Reply, []error) {
-	replies, errs := make([]Reply, len(list)), make([]error, len(list))
-	left := make([]int, len(list))
-	for i := range list {
-		left[i] = i
-	}
-	_ = Retry(ctx, func() (err error) { // errs has the errors
-		pipe := r.client.Pipeline()
-		sent := make([]*goredis.Cmd, len(left))
-		for n, i := range left {
-			sent[n] = script.EvalSha(ctx, pipe, list[i].Keys, list[i].Args...)
-		}
-		_, _ = pipe.Exec(ctx) // each command holds its error
-		var again []int
-		for n, i := range left {
-			replies[i], errs[i] = sent[n].Slice()
-			if goredis.HasErrorPrefix(errs[i], "NOSCRIPT") {
-				replies[i], errs[i] = script.Run(ctx, r.client, list[i].Keys, list[i].Args...).Slice()
-			}
-			if errs[i] != nil && isTransient(errs[i]) {
-				again, err = append(again, i), errs[i]
-			}
-		}
-		left = again
-		return err
-	})
-	return replies, errs
-}
-
 // RunPerThread runs a script once per input, in one exchange per server. A key of
 // another type has no reply.
 func (r *Runner) RunPerThread(ctx context.Context, script *goredis.Script, list []Input) ([]Reply, error) {

@@ -21,7 +21,7 @@ type Set struct {
 	Apply, Remove, View                       *Script
 	Head, History, Values, Pending, Events    *goredis.Script
 	Runs, Members, Changes, Membership, Names *goredis.Script
-	Graph, Servers, Due, Look                 *goredis.Script
+	Graph, Servers, Due                       *goredis.Script
 	Interrupt, Interrupts                     *goredis.Script
 	Tagged, TagCounts, TagMigrated, TagThread *goredis.Script
 	Migrate2, Migrate3, Migrate4, Migrate5    *goredis.Script
@@ -48,7 +48,7 @@ func Load() (*Set, error) {
 		"head": &s.Head, "history": &s.History, "values": &s.Values,
 		"pending": &s.Pending, "events": &s.Events, "runs": &s.Runs, "members": &s.Members, "changes": &s.Changes,
 		"membership": &s.Membership, "names": &s.Names, "graph": &s.Graph,
-		"servers": &s.Servers, "due": &s.Due, "look": &s.Look, "migrate2": &s.Migrate2, "migrate3": &s.Migrate3, "migrate4": &s.Migrate4, "migrate5": &s.Migrate5, "question": &s.Interrupt, "questions": &s.Interrupts,
+		"servers": &s.Servers, "due": &s.Due, "migrate2": &s.Migrate2, "migrate3": &s.Migrate3, "migrate4": &s.Migrate4, "migrate5": &s.Migrate5, "question": &s.Interrupt, "questions": &s.Interrupts,
 		"tagged": &s.Tagged, "tagcounts": &s.TagCounts, "tag_migrated": &s.TagMigrated, "tag_thread": &s.TagThread,
 	} {
 		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/graphd-dev/graphd/internal/runtime/sweep"
+	"github.com/graphd-dev/graphd/internal/sim/sweep"
 )
 
 const partitions = 64

@@ -1,6 +1,6 @@
 // Package sweep decides which partitions of a store a server looks at for due threads, when,
-// and where in their lists. It reads no clock and calls nothing, so the simulator in
-// internal/sim plays what servers do.
+// and where in their lists. It reads no clock and calls nothing. The simulator in internal/sim
+// plays it; servers do not use it yet.
 //
 // The servers of a store have an order for each partition, by rendezvous hashing over their
 // names: the first is its owner. The owner looks every interval, and when a thread becomes
