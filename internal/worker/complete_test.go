@@ -8,8 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
+	"github.com/graphd-dev/graphd/internal/worker/kept"
 	"github.com/graphd-dev/graphd/internal/worker/message"
 )
 
@@ -287,6 +289,26 @@ func TestAResultThatWaitedForTooLongIsRefused(t *testing.T) {
 		require.ErrorIs(t, <-refused, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 		completeTask(t, h, b, "2")
 		require.Equal(t, newResult("2"), <-first)
+	})
+}
+
+// A worker whose task goes to another one, because it lacks values of it, gets a task that waits.
+func TestAWorkerThatLacksValuesIsOfferedAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := openSession(t, h, newHello("w1", 1))
+		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		a := nextAssignment(t, s)
+		only := newTask("t2", &taskRun{})
+		only.Graph = &graph.Graph{Name: "g", Version: "2"}
+		executeAsync(t.Context(), h, only)
+		synctest.Wait()
+		hello := newHello("w2", 9)
+		hello.Capabilities = []message.Capability{{Graph: "g", Version: "1"}}
+		other := openSession(t, h, hello)
+		s.HandleNack(a.Token, "values are missing", 0, []kept.Digest{{1}})
+		require.Equal(t, "t1", nextAssignment(t, other).Task.ID)
+		require.Equal(t, "t2", nextAssignment(t, s).Task.ID)
 	})
 }
 

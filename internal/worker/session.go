@@ -275,7 +275,9 @@ func (s *Session) HandleNack(token, reason string, delay time.Duration, missing 
 			j.needsAllValues = true
 			d.keptCounts.ResentTasks.Add(1)
 			d.log.Debug("a worker lacks values of a task", append(j.deliveryFields(), zap.Int("missing", len(missing)))...)
-			return d.requeueJob(j)
+			list := d.requeueJob(j)
+			d.offerOldestTo(s) // another worker may get the task
+			return list
 		}
 		d.log.Info("a worker refused a task", append(j.deliveryFields(), zap.String("reason", reason))...)
 		list := d.refuseJob(j, s, reason, delay)

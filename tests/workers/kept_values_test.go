@@ -192,8 +192,7 @@ func TestAValueIsReferredToWhereItWasSent(t *testing.T) {
 	other := s.connectWorker(hello)
 	other.refuseFor(a, digestOf(large)) // neither its task nor its value
 	w.sendCredit(&graphdv1.Credit{Revision: 1})
-	_, err := w.completeTask(a, completedResult(`{}`))
-	require.NoError(t, err)
+	w.completeOnStream(a, completedResult(`{}`)) // behind the credit
 	b := other.nextTask()
 	require.Equal(t, large, b.GetChannels()["x"].GetJson())
 	require.Equal(t, digestOf(large), b.GetKept().GetKeep()["x"])

@@ -45,6 +45,7 @@ func (fr *frame) measureBytes() int64 {
 // advanceTo takes over where supersteps inside a change have come to.
 func (l *graphLoop) advanceTo(next *frame) {
 	l.state, l.tasks = next.state, next.tasks
+	l.digests.dropReplaced(l.state)
 	l.setHeldBytes(l.heldBytes + next.heldBytes)
 	next.setHeldBytes(0)
 }

@@ -35,3 +35,19 @@ func (d *valueDigests) DigestValue(key string, v pregel.StoredValue) [sha256.Siz
 	d.byKey[key] = valueDigest{v, sum}
 	return sum
 }
+
+// dropReplaced forgets the values that a state does not have any more, so that nothing holds them.
+func (d *valueDigests) dropReplaced(s *pregel.State) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.byKey) == 0 {
+		return
+	}
+	present := make(map[string]valueDigest, len(d.byKey))
+	for key, value := range s.FullView().StoredValues() {
+		if known, ok := d.byKey[key]; ok && known.value.IsSame(value) {
+			present[key] = known
+		}
+	}
+	d.byKey = present
+}

@@ -3,6 +3,7 @@ package workers
 import (
 	"strconv"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -13,7 +14,7 @@ import (
 // assignmentToProto converts a task for a worker that may keep values. It leaves those out that
 // the worker has. isOrdered is true for a message of its stream: the worker is told to keep
 // further values there, because they come before what refers to them. size is that of the message
-// with all values.
+// with all values and without their digests, so that it does not depend on what the worker has.
 func assignmentToProto(a *worker.Assignment, isOrdered bool) (out *graphdv1.TaskAssignment, size int) {
 	if a.Kept == nil || a.Task.Digests == nil || !wire.ReadsChannels(a.Task) {
 		out = wire.TaskAssignmentToProto(*a)
@@ -21,45 +22,57 @@ func assignmentToProto(a *worker.Assignment, isOrdered bool) (out *graphdv1.Task
 	}
 	out = wire.AssignmentWithoutChannels(*a)
 	out.Channels = make(map[string]*graphdv1.Payload)
+	var named *graphdv1.KeptValues
 	for key, value := range a.Task.State.StoredValues() {
 		bytes := value.Size()
 		if !a.Kept.MayKeep(bytes) {
 			out.Channels[key] = wire.JSONToProto(value.Text())
 			continue
 		}
-		if out.Kept == nil {
-			out.Kept = &graphdv1.KeptValues{Keep: make(map[string][]byte), Use: make(map[string][]byte)}
+		if named == nil {
+			named = &graphdv1.KeptValues{Keep: make(map[string][]byte), Use: make(map[string][]byte)}
 		}
 		digest := a.Task.Digests.DigestValue(key, value)
 		if a.Kept.UseValue(digest) {
-			out.Kept.Use[key] = digest[:]
-			size += bytes
+			named.Use[key] = digest[:]
+			size += channelSize(key, bytes)
 			continue
 		}
 		out.Channels[key] = wire.JSONToProto(value.Text())
-		if isOrdered {
-			out.Kept.Keep[key] = digest[:]
-			a.Kept.AddValue(digest, bytes)
+		if isOrdered && len(named.GetKeep()) < maxNamed {
+			named.Keep[key] = digest[:]
 		}
 	}
-	return out, size + proto.Size(out)
+	size += proto.Size(out)
+	out.Kept = named
+	return out, size
 }
 
-// finishKeptValues completes a task that is sent on the stream of its worker with the values that the
-// worker is to forget.
-func finishKeptValues(a *worker.Assignment, out *graphdv1.TaskAssignment) {
-	for _, d := range a.Kept.TakeForgotten() {
+// maxNamed bounds the digests of a message, which do not count in its size, by less than gRPC lets a
+// message exceed the limit.
+const maxNamed = 256
+
+// channelSize returns the bytes that a value takes in a task.
+func channelSize(key string, text int) int {
+	payload := protowire.SizeTag(1) + protowire.SizeBytes(text)
+	entry := protowire.SizeTag(1) + protowire.SizeBytes(len(key)) + protowire.SizeTag(2) + protowire.SizeBytes(payload)
+	return protowire.SizeTag(channelsField) + protowire.SizeBytes(entry)
+}
+
+// channelsField is the number of TaskAssignment.channels.
+const channelsField = 17
+
+// noteKeptValues notes what the worker is told to keep by a task that is sent on its stream, and adds
+// what it is to forget.
+func noteKeptValues(a *worker.Assignment, out *graphdv1.TaskAssignment) {
+	for key, d := range out.GetKept().GetKeep() {
+		a.Kept.AddValue(worker.ValueDigest(d), len(out.GetChannels()[key].GetJson()))
+	}
+	for _, d := range a.Kept.TakeForgotten(maxNamed) {
 		if out.Kept == nil {
 			out.Kept = &graphdv1.KeptValues{}
 		}
 		out.Kept.Forget = append(out.Kept.Forget, d[:])
-	}
-}
-
-// dropKeptValues forgets the values of a task that is not sent after all.
-func dropKeptValues(a *worker.Assignment, out *graphdv1.TaskAssignment) {
-	for _, d := range out.GetKept().GetKeep() {
-		a.Kept.RemoveValues([]worker.ValueDigest{worker.ValueDigest(d)})
 	}
 }
 

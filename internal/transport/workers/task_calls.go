@@ -85,12 +85,11 @@ func (s *Service) assignmentOrFail(a *worker.Assignment, isOrdered bool) *graphd
 	}
 	out, size := assignmentToProto(a, isOrdered)
 	if size > s.maxMessageBytes {
-		dropKeptValues(a, out)
 		s.hub.FailTask(a.Token, wire.TooLargeTaskResult(size, s.maxMessageBytes))
 		return nil
 	}
 	if isOrdered {
-		finishKeptValues(a, out)
+		noteKeptValues(a, out)
 	}
 	return out
 }

@@ -127,14 +127,16 @@ func (t *Table) forgetValue(v *value) {
 	t.forgotten = append(t.forgotten, v.digest)
 }
 
-// TakeForgotten returns the values that the worker has to be told to forget.
-func (t *Table) TakeForgotten() []Digest {
+// TakeForgotten returns the values that the worker has to be told to forget, the first ones of them.
+func (t *Table) TakeForgotten(most int) []Digest {
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := t.forgotten
-	t.forgotten = nil
-	return out
+	out := t.forgotten[:min(most, len(t.forgotten))]
+	if t.forgotten = t.forgotten[len(out):]; len(t.forgotten) == 0 {
+		t.forgotten = nil
+	}
+	return slices.Clip(out)
 }

@@ -22,7 +22,7 @@ func TestATableOfAWorkerThatKeepsNothing(t *testing.T) {
 		require.Nil(t, none)
 		require.False(t, none.MayKeep(large))
 		none.RemoveValues([]kept.Digest{digestOf(1)})
-		require.Empty(t, none.TakeForgotten())
+		require.Empty(t, none.TakeForgotten(kept.MaxValues))
 	}
 }
 
@@ -40,10 +40,21 @@ func TestAValueThatIsUsedStays(t *testing.T) {
 	table.AddValue(digestOf(2), large)
 	require.True(t, table.UseValue(digestOf(1)))
 	table.AddValue(digestOf(3), large)
-	require.Equal(t, []kept.Digest{digestOf(2)}, table.TakeForgotten())
-	require.Empty(t, table.TakeForgotten(), "once")
+	require.Equal(t, []kept.Digest{digestOf(2)}, table.TakeForgotten(kept.MaxValues))
+	require.Empty(t, table.TakeForgotten(kept.MaxValues), "once")
 	require.True(t, table.UseValue(digestOf(1)))
 	require.False(t, table.UseValue(digestOf(2)))
+}
+
+func TestForgottenValuesAreToldAFewAtATime(t *testing.T) {
+	table := newTable(large)
+	for i := range byte(4) {
+		table.AddValue(digestOf(i), large)
+	}
+	require.Equal(t, []kept.Digest{digestOf(0), digestOf(1)}, table.TakeForgotten(2))
+	table.AddValue(digestOf(2), large)
+	require.Equal(t, []kept.Digest{digestOf(3)}, table.TakeForgotten(2))
+	require.Empty(t, table.TakeForgotten(2))
 }
 
 // A value that is sent once more while the worker was not told yet to forget it must stay.
@@ -54,7 +65,7 @@ func TestAValueThatComesBackIsNotForgotten(t *testing.T) {
 	require.False(t, table.UseValue(digestOf(1)))
 	table.AddValue(digestOf(1), large)
 	table.AddValue(digestOf(1), large)
-	require.Empty(t, table.TakeForgotten())
+	require.Empty(t, table.TakeForgotten(kept.MaxValues))
 	table.AddValue(digestOf(2), large)
 	require.True(t, table.UseValue(digestOf(1)), "it counts once")
 }
@@ -64,7 +75,7 @@ func TestManyValuesMakePlaceBeforeTheirBytesDo(t *testing.T) {
 	for i := range kept.MaxValues + 2 {
 		table.AddValue(sha256.Sum256([]byte{byte(i), byte(i >> 8)}), large)
 	}
-	require.Len(t, table.TakeForgotten(), 2)
+	require.Len(t, table.TakeForgotten(kept.MaxValues), 2)
 }
 
 // A worker that does as it is told has every value that it is referred to, and no more bytes than it
@@ -105,7 +116,7 @@ func FuzzTable(f *testing.F) {
 			for _, d := range uses {
 				require.Contains(t, worker, d)
 			}
-			for _, d := range table.TakeForgotten() {
+			for _, d := range table.TakeForgotten(kept.MaxValues) {
 				delete(worker, d)
 			}
 			sum := 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
+import sys
 from collections.abc import Callable
 from typing import Any, TypedDict
 
@@ -34,6 +36,23 @@ def assignment(
 
 def texts(given: pb.TaskAssignment) -> dict[str, str]:
     return {name: value.json for name, value in given.channels.items()}
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm", encoding="ascii") as f:
+        return int(f.read().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tells the memory of the process by /proc")
+def test_a_kept_value_holds_no_more_than_itself() -> None:
+    values = KeptValues()
+    large = json.dumps("x" * (1 << 20))
+    values.complete(assignment({"large": large}, keep={"large": b"large"}))
+    before = resident_bytes()
+    for i in range(300):
+        message = assignment({"small": str(i)}, keep={"small": b"%d" % i}, use={"large": b"large"})
+        values.complete(pb.TaskAssignment.FromString(message.SerializeToString()))
+    assert resident_bytes() - before < 100 << 20, "each of them holds a copy of the large value"
 
 
 def test_the_server_says_what_is_kept() -> None:

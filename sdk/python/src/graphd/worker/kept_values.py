@@ -17,7 +17,9 @@ class KeptValue:
     __slots__ = ("_copied", "_loads", "payload")
 
     def __init__(self, payload: payload_pb2.Payload) -> None:
-        self.payload = payload
+        # A part of a message holds the memory of all of it, so this is a copy of its own.
+        self.payload = payload_pb2.Payload()
+        self.payload.CopyFrom(payload)
         self._loads = 0
         self._copied: bytes | None = None
 
