@@ -66,12 +66,12 @@ func (t *task) wait(ctx context.Context, _ state) (any, error) {
 	}
 }
 
-// measure puts up the servers and the worker, and takes the figures.
-func measure(ctx context.Context, o options, store string, count int) (*figures, error) {
+// measureRuns puts up the servers and the worker, and takes the figures.
+func measureRuns(ctx context.Context, o options, store string, count int) (*figures, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends every process
 	b := &bench{options: o, count: count, task: &task{release: make(chan struct{})}}
-	defer b.close()
+	defer b.closeAll()
 	if err := errors.Join(b.openStore(ctx, store), b.chooseAddresses(ctx)); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func measure(ctx context.Context, o options, store string, count int) (*figures,
 		return nil, err
 	}
 	f := &figures{commands: -1}
-	for _, part := range []func(context.Context, *figures) error{b.startRuns, b.watch, b.crash, b.endRuns} {
+	for _, part := range []func(context.Context, *figures) error{b.startRuns, b.watchIdle, b.killServer, b.endRuns} {
 		if err := part(ctx, f); err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func (b *bench) dialNext(ctx context.Context, _ string) (conn net.Conn, err erro
 // startRuns starts the runs, and waits until each has a task that waits.
 func (b *bench) startRuns(ctx context.Context, f *figures) error {
 	var before usage
-	if err := before.read(ctx, b); err != nil {
+	if err := before.readUsage(ctx, b); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -198,12 +198,12 @@ func (b *bench) startRuns(ctx context.Context, f *figures) error {
 	if err != nil {
 		return err
 	}
-	if err := b.await(ctx, "tasks that wait", func() (int, error) { return int(b.task.waiting.Load()), nil }); err != nil {
+	if err := b.awaitCount(ctx, "tasks that wait", func() (int, error) { return int(b.task.waiting.Load()), nil }); err != nil {
 		return err
 	}
 	f.started = time.Since(began)
 	var after usage
-	if err := after.read(ctx, b); err != nil {
+	if err := after.readUsage(ctx, b); err != nil {
 		return err
 	}
 	runs := float64(b.count)
@@ -214,16 +214,16 @@ func (b *bench) startRuns(ctx context.Context, f *figures) error {
 
 func threadName(n int) string { return fmt.Sprintf("live-%d", n) }
 
-// watch measures what the runs cost while nothing happens.
-func (b *bench) watch(ctx context.Context, f *figures) error {
+// watchIdle measures what the runs cost while nothing happens.
+func (b *bench) watchIdle(ctx context.Context, f *figures) error {
 	var before, after usage
-	if err := before.read(ctx, b); err != nil {
+	if err := before.readUsage(ctx, b); err != nil {
 		return err
 	}
 	if err := sleep(ctx, b.options.quiet); err != nil {
 		return err
 	}
-	if err := after.read(ctx, b); err != nil {
+	if err := after.readUsage(ctx, b); err != nil {
 		return err
 	}
 	seconds := after.at.Sub(before.at).Seconds()
@@ -234,8 +234,8 @@ func (b *bench) watch(ctx context.Context, f *figures) error {
 	return nil
 }
 
-// crash kills the server, and waits until another one has taken over all runs.
-func (b *bench) crash(ctx context.Context, f *figures) error {
+// killServer kills the server, and waits until another one has taken over all runs.
+func (b *bench) killServer(ctx context.Context, f *figures) error {
 	if !b.options.kill || b.store == "memory" {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (b *bench) crash(ctx context.Context, f *figures) error {
 			return err
 		}
 	}
-	err := b.await(ctx, "runs that are driven", func() (int, error) {
+	err := b.awaitCount(ctx, "runs that are driven", func() (int, error) {
 		n, err := b.heir.Metric(ctx, `graphd_runs_active{graph="live"}`)
 		if err != nil {
 			n = 0 // it has driven none yet
@@ -294,8 +294,8 @@ func (b *bench) awaitEnd(ctx context.Context, thread string) error {
 	}
 }
 
-// await waits until a number is that of the runs.
-func (b *bench) await(ctx context.Context, what string, read func() (int, error)) error {
+// awaitCount waits until a number is that of the runs.
+func (b *bench) awaitCount(ctx context.Context, what string, read func() (int, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -320,7 +320,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (b *bench) close() {
+func (b *bench) closeAll() {
 	if b.endWorker != nil {
 		_ = b.endWorker()
 	}

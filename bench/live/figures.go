@@ -17,7 +17,7 @@ type figures struct {
 	commands                  float64       // of Redis a second; less than 0 = there is none
 }
 
-func (f *figures) print(w io.Writer, store string, count int) {
+func (f *figures) printRow(w io.Writer, store string, count int) {
 	commands, takenOver := "–", "–"
 	if f.commands >= 0 {
 		commands = fmt.Sprintf("%.1f", f.commands)
@@ -39,8 +39,8 @@ type usage struct {
 	commands             float64 // of Redis
 }
 
-// read reads it. What the next collection frees does not count.
-func (u *usage) read(ctx context.Context, b *bench) error {
+// readUsage reads it. What the next collection frees does not count.
+func (u *usage) readUsage(ctx context.Context, b *bench) error {
 	var all [6]error
 	u.heap, all[0] = b.server.Heap(ctx)
 	u.memory, all[1] = b.server.Metric(ctx, "process_resident_memory_bytes")

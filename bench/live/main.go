@@ -62,11 +62,11 @@ func run(ctx context.Context, args []string) error {
 	fmt.Fprintln(w, "store\truns\tstarted in s\tKB of memory a run\tKB of heap\tKB of stacks\tgoroutines a run\tprocessor, % of a core\tcommands of Redis/s\ttaken over in s\tended in s")
 	for _, store := range o.stores {
 		for _, count := range o.counts {
-			m, err := measure(ctx, o, store, count)
+			m, err := measureRuns(ctx, o, store, count)
 			if err != nil {
 				return fmt.Errorf("%d runs on %s: %w", count, store, err)
 			}
-			m.print(w, store, count)
+			m.printRow(w, store, count)
 			fmt.Fprintf(os.Stderr, "bench/live: %d runs on %s measured\n", count, store)
 		}
 	}

@@ -51,8 +51,8 @@ func (c *clock) schedule(at int64, do func()) {
 	heap.Push(&c.events, event{at: max(at, c.now), order: c.count, do: do})
 }
 
-// run lets time pass until an end, or until isOver reports true.
-func (c *clock) run(until int64, isOver func() bool) {
+// runUntil lets time pass until an end, or until isOver reports true.
+func (c *clock) runUntil(until int64, isOver func() bool) {
 	for len(c.events) > 0 && c.events[0].at <= until && !isOver() {
 		e := heap.Pop(&c.events).(event) //nolint:errcheck,forcetypeassert // it has nothing else
 		c.now = e.at

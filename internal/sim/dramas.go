@@ -45,7 +45,7 @@ func MassExpiry() Drama {
 	return Drama{Name: "mass-expiry", Title: "mass expiry: 1 % of all threads in one minute", play: func(w *world) int64 {
 		times := make([][]int32, len(w.partitions))
 		w.spread(times, int(w.size.Threads/100), 60*second, w.anyPartition)
-		w.expire(times)
+		w.addExpiries(times)
 		return warmUp + 600*second
 	}}
 }
@@ -81,7 +81,7 @@ func LostShard() Drama {
 			for range w.size.LiveRuns / len(w.masters) {
 				p := &w.partitions[there[w.random.IntN(len(there))]]
 				ms := int32(w.now / 1e6)
-				p.goOn.add(ms, ms)
+				p.goOn.addThreads(ms, ms)
 				w.expected++
 			}
 		})
@@ -96,7 +96,7 @@ func HotTenant() Drama {
 		n := int(w.size.Threads / 1000)
 		w.spread(times, n/2, 60*second, w.anyPartition)
 		w.spread(times, n/2, 60*second, func() int { return w.random.IntN(4) * len(w.partitions) / 4 })
-		w.expire(times)
+		w.addExpiries(times)
 		w.isApart = func(p int) bool { return p%(len(w.partitions)/4) == 0 }
 		return warmUp + 600*second
 	}}
@@ -113,7 +113,7 @@ func (w *world) addUsual(lasts int64) {
 	times := make([][]int32, len(w.partitions))
 	n := int(float64(w.size.Threads) * float64(lasts) / float64(expiryTime))
 	w.spread(times, max(n, 1), lasts, w.anyPartition)
-	w.expire(times)
+	w.addExpiries(times)
 }
 
 // stop drains a server: its runs are left to the others.
@@ -131,7 +131,7 @@ func (s *server) stop() {
 		}
 		w.expected++
 		ms := int32(at / 1e6)
-		p.goOn.add(ms, ms)
+		p.goOn.addThreads(ms, ms)
 		r := ref{partition: int32(i), index: int32(len(p.goOn.due) - 1), goesOn: true}
 		for _, other := range w.servers {
 			if !other.isUp {
@@ -159,17 +159,17 @@ func (s *server) start() {
 	w := s.world
 	s.isUp = true
 	s.name += "'"
-	s.begin(false)
+	s.beginServer(false)
 	s.version = 0
 	w.changeRoster(rosterChange{server: s.name})
 	if w.policy == All {
-		s.look()
+		s.lookForDue()
 	} else {
 		s.planner.AwaitOthers(s.uptime())
 	}
 	at := w.masters[0].serve(w.now, int64(w.costs.RosterAll+time.Duration(len(w.servers))*w.costs.RosterMember), useRoster)
 	s.version = len(w.roster)
-	s.after(at, func() { // its first exchange returns all
+	s.callAt(at, func() { // its first exchange returns all
 		var others []string
 		for _, other := range w.servers {
 			if other != s && other.isUp {
@@ -180,9 +180,9 @@ func (s *server) start() {
 			s.planner.SetOthers(others, s.uptime())
 			s.wake()
 		}
-		s.beat()
+		s.renewEntry()
 	})
-	s.after(w.now+int64(500*time.Millisecond), func() { w.changeRoster(rosterChange{server: s.name, isOnly: true}) })
+	s.callAt(w.now+int64(500*time.Millisecond), func() { w.changeRoster(rosterChange{server: s.name, isOnly: true}) })
 }
 
 // Play plays a drama. Without end of the threads it ends after its time, or after most.
@@ -196,15 +196,15 @@ func Play(d Drama, size Size, policy Policy, seed uint64, most time.Duration) Ou
 	if d.Name == "mass-expiry" || d.Name == "hot-tenant" {
 		isOver = w.isDrained
 	}
-	w.run(until, isOver)
-	return w.outcome(d, policy)
+	w.runUntil(until, isOver)
+	return w.describeOutcome(d, policy)
 }
 
-// outcome says what came of a drama.
-func (w *world) outcome(d Drama, policy Policy) Outcome {
+// describeOutcome says what came of a drama.
+func (w *world) describeOutcome(d Drama, policy Policy) Outcome {
 	o := Outcome{
-		Drama: d.Name, Policy: policy, Size: w.size, Threads: w.expected, Done: w.done, P50: w.late.quantile(0.5), P99: w.late.quantile(0.99),
-		ApartP99: w.lateApart.quantile(0.99), Wasted: w.wasted, Conflicts: w.conflicts, FailedLooks: w.failedLooks,
+		Drama: d.Name, Policy: policy, Size: w.size, Threads: w.expected, Done: w.done, P50: w.late.findQuantile(0.5), P99: w.late.findQuantile(0.99),
+		ApartP99: w.lateApart.findQuantile(0.99), Wasted: w.wasted, Conflicts: w.conflicts, FailedLooks: w.failedLooks,
 	}
 	passed := time.Duration(w.now - warmUp)
 	if w.isDrained() {

@@ -10,8 +10,8 @@ type lateness struct {
 
 const latenessBase = 1.05
 
-// add counts a thread that was so many milliseconds late.
-func (l *lateness) add(ms float64) {
+// addSample counts a thread that was so many milliseconds late.
+func (l *lateness) addSample(ms float64) {
 	i := 0
 	if ms > 1 {
 		i = min(len(l.counts)-1, int(math.Log(ms)/math.Log(latenessBase)))
@@ -20,8 +20,8 @@ func (l *lateness) add(ms float64) {
 	l.total++
 }
 
-// quantile returns the lateness in seconds that a share of the threads did not exceed.
-func (l *lateness) quantile(share float64) float64 {
+// findQuantile returns the lateness in seconds that a share of the threads did not exceed.
+func (l *lateness) findQuantile(share float64) float64 {
 	rest := int64(math.Ceil(float64(l.total) * share))
 	for i, n := range &l.counts {
 		if rest -= n; rest <= 0 && l.total > 0 {

@@ -17,20 +17,20 @@ type ref struct {
 // queue has the threads of a partition that become due, in this order.
 type queue struct {
 	due     []int32 // milliseconds
-	claimed []int32 // when the server that was first has changed it, in units of 100 µs; 0 = nobody was
+	claimed []int32 // when the server that was first has changed it, in units of 100 µs; 0 = no server has
 	origin  []int32 // when the thread became due first, of those that go on; nil = due
 	first   int     // all before it are claimed
 	passed  int     // all before it are due
 	taken   int     // claimed ones before passed
 }
 
-// add adds a thread behind the others.
-func (q *queue) add(due, origin int32) {
+// addThreads adds a thread behind the others.
+func (q *queue) addThreads(due, origin int32) {
 	q.due, q.claimed, q.origin = append(q.due, due), append(q.claimed, 0), append(q.origin, origin)
 }
 
-// pass moves time on.
-func (q *queue) pass(now int32) {
+// passDue moves time on.
+func (q *queue) passDue(now int32) {
 	for q.passed < len(q.due) && q.due[q.passed] <= now {
 		q.passed++
 	}
@@ -39,8 +39,8 @@ func (q *queue) pass(now int32) {
 	}
 }
 
-// count returns how many threads are due.
-func (q *queue) count() int { return q.passed - q.taken }
+// countDue returns how many threads are due.
+func (q *queue) countDue() int { return q.passed - q.taken }
 
 // partition has the due threads of a partition.
 type partition struct {
@@ -49,15 +49,15 @@ type partition struct {
 	goOn    queue
 }
 
-// pass moves time on.
-func (p *partition) pass(now int64) {
+// passDue moves time on.
+func (p *partition) passDue(now int64) {
 	ms := int32(now / 1e6)
-	p.expires.pass(ms)
-	p.goOn.pass(ms)
+	p.expires.passDue(ms)
+	p.goOn.passDue(ms)
 }
 
-// count returns how many threads are due.
-func (p *partition) count() int { return p.expires.count() + p.goOn.count() }
+// countDue returns how many threads are due.
+func (p *partition) countDue() int { return p.expires.countDue() + p.goOn.countDue() }
 
 // cursor walks over the due threads of a partition, longest due first.
 type cursor struct {
@@ -108,9 +108,9 @@ func (c *cursor) take() ref {
 	return r
 }
 
-// list returns due threads after some, longest due first. first is when the first of all became
+// listDue returns due threads after some, longest due first. first is when the first of all became
 // due, or -1.
-func (p *partition) list(id int32, skip, limit int) (out []ref, first int32) {
+func (p *partition) listDue(id int32, skip, limit int) (out []ref, first int32) {
 	c := p.walk(id)
 	if c.isAtEnd {
 		return nil, -1
@@ -163,8 +163,8 @@ func (h *cursorHeap) Pop() any {
 	return c
 }
 
-// next returns when the next thread becomes due, in milliseconds, or -1.
-func (p *partition) next() int32 {
+// findNext returns when the next thread becomes due, in milliseconds, or -1.
+func (p *partition) findNext() int32 {
 	if p.expires.passed < len(p.expires.due) {
 		return p.expires.due[p.expires.passed]
 	}

@@ -18,13 +18,13 @@ type rosterChange struct {
 	isOnly bool // of the capabilities alone
 }
 
-// beat exchanges the roster at each heartbeat.
-func (s *server) beat() {
+// renewEntry exchanges the roster at each heartbeat.
+func (s *server) renewEntry() {
 	w := s.world
 	life := s.sequence
 	w.schedule(w.now+int64(heartbeat), func() {
 		if s.sequence == life {
-			s.beat()
+			s.renewEntry()
 		}
 	})
 	s.syncRoster()
@@ -48,7 +48,7 @@ func (s *server) syncRoster() {
 	at := w.masters[0].serve(w.now, int64(cost), useRoster)
 	s.renewed = at
 	version := len(w.roster)
-	s.after(at, func() { s.takeRoster(version) })
+	s.callAt(at, func() { s.takeRoster(version) })
 }
 
 // takeRoster takes what has changed in the roster.
@@ -81,6 +81,6 @@ func (w *world) changeRoster(c rosterChange) {
 			wait = max(minSync, time.Duration(w.random.Int64N(int64(len(w.servers))*int64(syncSpread)+1)))
 		}
 		s.syncAt = w.now + int64(wait)
-		s.after(s.syncAt, s.syncRoster)
+		s.callAt(s.syncAt, s.syncRoster)
 	}
 }

@@ -31,8 +31,8 @@ type server struct {
 	sequence int   // of its lives
 }
 
-// begin begins a life of the server. knows says that it knows all others.
-func (s *server) begin(knows bool) {
+// beginServer begins a life of the server. knows says that it knows all others.
+func (s *server) beginServer(knows bool) {
 	w := s.world
 	s.own, s.isBusy, s.isWoken, s.timer = nil, false, false, 0
 	s.planner = sweep.NewPlanner(s.name, w.size.Partitions, interval)
@@ -58,7 +58,7 @@ func (s *server) wake() {
 		s.isWoken = true
 		return
 	}
-	s.look()
+	s.lookForDue()
 }
 
 // lookAt has the server look at a time, unless it looks before.
@@ -72,13 +72,13 @@ func (s *server) lookAt(at int64) {
 	s.world.schedule(at, func() {
 		if s.timer == at && s.sequence == life {
 			s.timer = 0
-			s.look()
+			s.lookForDue()
 		}
 	})
 }
 
-// look looks at the store, and processes what it finds.
-func (s *server) look() {
+// lookForDue looks at the store, and processes what it finds.
+func (s *server) lookForDue() {
 	if !s.isUp || s.isBusy {
 		s.isWoken = s.isBusy
 		return
@@ -100,26 +100,26 @@ func (s *server) lookAtAll() {
 	count := 0
 	for i := range w.partitions {
 		p := &w.partitions[i]
-		p.pass(w.now)
+		p.passDue(w.now)
 		cursors[i] = p.walk(int32(i))
-		returned := min(p.count(), sweep.Batch+1)
+		returned := min(p.countDue(), sweep.Batch+1)
 		count += returned
 		at, there := w.serve(i, w.costs.Look+time.Duration(returned)*w.costs.LookThread, useLooks)
 		answered, ok = max(answered, at), ok && there
-		if n := p.next(); n >= 0 && (next < 0 || n < next) {
+		if n := p.findNext(); n >= 0 && (next < 0 || n < next) {
 			next = n
 		}
 	}
 	if !ok { // one partition that does not answer fails the look
 		w.failedLooks++
-		s.after(answered, func() { s.endLook(w.now + int64(interval)) })
+		s.callAt(answered, func() { s.endLook(w.now + int64(interval)) })
 		return
 	}
 	isMore := count > sweep.Batch
 	all := mergeCursors(cursors, sweep.Batch)
 	w.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	s.after(answered, func() {
-		s.process(all, func() {
+	s.callAt(answered, func() {
+		s.processThreads(all, func() {
 			switch {
 			case isMore:
 				s.endLook(w.now)
@@ -138,7 +138,7 @@ func (s *server) lookAtOwn() {
 	if len(s.own) > 0 {
 		own := s.own
 		s.own = nil
-		s.process(own, func() { s.endLook(w.now) })
+		s.processThreads(own, func() { s.endLook(w.now) })
 		return
 	}
 	answered := w.now
@@ -146,24 +146,24 @@ func (s *server) lookAtOwn() {
 	for _, look := range s.planner.TakeLooks(s.uptime(), false) {
 		isApart := s.planner.HasFailed(look.Partition)
 		p := &w.partitions[look.Partition]
-		p.pass(w.now)
-		list, first := p.list(int32(look.Partition), look.Skip, look.Limit)
-		cost := w.costs.Look + time.Duration(len(list))*w.costs.LookThread + time.Duration(min(look.Skip, p.count()))*w.costs.LookSkip
+		p.passDue(w.now)
+		list, first := p.listDue(int32(look.Partition), look.Skip, look.Limit)
+		cost := w.costs.Look + time.Duration(len(list))*w.costs.LookThread + time.Duration(min(look.Skip, p.countDue()))*w.costs.LookSkip
 		at, ok := w.serve(look.Partition, cost, useLooks)
-		found := sweep.Found{Partition: look.Partition, Skip: look.Skip, Due: p.count(), Taken: len(list), Failed: !ok}
+		found := sweep.Found{Partition: look.Partition, Skip: look.Skip, Due: p.countDue(), Taken: len(list), Failed: !ok}
 		if !ok {
 			w.failedLooks++
 			if !isApart { // it is made together with the others
 				at = w.now + int64(interval)
 				answered = max(answered, at)
 			}
-			s.after(at, func() { s.planner.NoteFound(found, s.uptime()) })
+			s.callAt(at, func() { s.planner.NoteFound(found, s.uptime()) })
 			continue
 		}
 		if first >= 0 {
 			found.Late = time.Duration(w.now) - time.Duration(first)*time.Millisecond
 		}
-		if n := p.next(); n >= 0 {
+		if n := p.findNext(); n >= 0 {
 			found.Next = time.Duration(n)*time.Millisecond - time.Duration(w.now)
 		}
 		s.planner.NoteFound(found, s.uptime())
@@ -171,13 +171,13 @@ func (s *server) lookAtOwn() {
 		all = append(all, list...)
 	}
 	w.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	s.after(answered, func() {
-		s.process(all, func() { s.endLook(int64(s.planner.Next())) })
+	s.callAt(answered, func() {
+		s.processThreads(all, func() { s.endLook(int64(s.planner.Next())) })
 	})
 }
 
-// after has something happen in this life of the server.
-func (s *server) after(at int64, do func()) {
+// callAt has something happen in this life of the server.
+func (s *server) callAt(at int64, do func()) {
 	life := s.sequence
 	s.world.schedule(at, func() {
 		if s.sequence == life {
@@ -196,8 +196,8 @@ func (s *server) endLook(next int64) {
 	s.lookAt(next)
 }
 
-// process processes threads, some at a time.
-func (s *server) process(threads []ref, then func()) {
+// processThreads processes threads, some at a time.
+func (s *server) processThreads(threads []ref, then func()) {
 	if len(threads) == 0 {
 		then()
 		return
@@ -212,7 +212,7 @@ func (s *server) process(threads []ref, then func()) {
 		work += took
 	}
 	s.freeAt = max(s.freeAt, w.now) + int64(work)/2 // two processors
-	s.after(max(end, s.freeAt), func() { s.process(threads[len(now):], then) })
+	s.callAt(max(end, s.freeAt), func() { s.processThreads(threads[len(now):], then) })
 }
 
 // units is how many nanoseconds a unit of queue.claimed has.
@@ -242,30 +242,30 @@ func (s *server) processThread(r ref) (at int64, work time.Duration) {
 		return at, w.costs.ServerMiss
 	}
 	q.claimed[r.index] = int32(at/units) + 1
-	q.pass(int32(w.now / 1e6))
+	q.passDue(int32(w.now / 1e6))
 	q.taken++
 	origin := q.origin[r.index]
 	if !r.goesOn {
-		w.schedule(at, func() { s.expired(int(r.partition), origin) })
+		w.schedule(at, func() { s.endExpiry(int(r.partition), origin) })
 		return at, w.costs.ServerWork
 	}
 	w.done++
 	late := float64(at)/1e6 - float64(origin)
 	if w.isApart(int(r.partition)) {
-		w.lateApart.add(late)
+		w.lateApart.addSample(late)
 	} else {
-		w.late.add(late)
+		w.late.addSample(late)
 	}
 	return at, w.costs.ServerWork
 }
 
-// expired has the run of a thread whose question has expired go on: it is due now, and the
+// endExpiry has the run of a thread whose question has expired go on: it is due now, and the
 // server that expired it knows.
-func (s *server) expired(partition int, origin int32) {
+func (s *server) endExpiry(partition int, origin int32) {
 	w := s.world
 	p := &w.partitions[partition]
-	p.goOn.add(int32(w.now/1e6), origin)
-	p.pass(w.now)
+	p.goOn.addThreads(int32(w.now/1e6), origin)
+	p.passDue(w.now)
 	if w.policy == Owners {
 		s.own = append(s.own, ref{partition: int32(partition), index: int32(len(p.goOn.due) - 1), goesOn: true})
 	}

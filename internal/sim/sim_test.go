@@ -16,19 +16,19 @@ import (
 // size is an installation that is played in a moment.
 var size = sim.Size{Threads: 400_000, LiveRuns: 4_000, Servers: 16, Masters: 4, Partitions: 16}
 
-func play(d sim.Drama, policy sim.Policy) sim.Outcome { return sim.Play(d, size, policy, 7, 0) }
+func playDrama(d sim.Drama, policy sim.Policy) sim.Outcome { return sim.Play(d, size, policy, 7, 0) }
 
 func TestTheSameSeedPlaysTheSame(t *testing.T) {
 	for _, d := range sim.Dramas() {
-		first := play(d, sim.Owners)
-		require.Equal(t, first, play(d, sim.Owners), d.Name)
+		first := playDrama(d, sim.Owners)
+		require.Equal(t, first, playDrama(d, sim.Owners), d.Name)
 	}
 }
 
 func TestAllThreadsGoOn(t *testing.T) {
 	for _, d := range append(sim.Dramas(), sim.Steady()) {
 		for _, policy := range []sim.Policy{sim.All, sim.Owners} {
-			o := play(d, policy)
+			o := playDrama(d, policy)
 			require.GreaterOrEqual(t, o.Done, o.Threads-2, "%s, %s: %+v", d.Name, policy, o)
 			require.Positive(t, o.Threads)
 		}
@@ -36,7 +36,7 @@ func TestAllThreadsGoOn(t *testing.T) {
 }
 
 func TestServersThatShareTheLooksDoNotReadInVain(t *testing.T) {
-	all, shared := play(sim.MassExpiry(), sim.All), play(sim.MassExpiry(), sim.Owners)
+	all, shared := playDrama(sim.MassExpiry(), sim.All), playDrama(sim.MassExpiry(), sim.Owners)
 	require.Greater(t, all.Wasted, all.Threads)
 	require.Less(t, shared.Wasted, shared.Threads/20)
 	require.Less(t, shared.P99, 0.2)
@@ -44,20 +44,20 @@ func TestServersThatShareTheLooksDoNotReadInVain(t *testing.T) {
 }
 
 func TestAMasterThatIsDownDelaysNoThreadOfOthers(t *testing.T) {
-	all, shared := play(sim.LostShard(), sim.All), play(sim.LostShard(), sim.Owners)
+	all, shared := playDrama(sim.LostShard(), sim.All), playDrama(sim.LostShard(), sim.Owners)
 	require.Greater(t, all.P99, 20.0)
 	require.Less(t, shared.P99, 3.0)
 	require.Greater(t, shared.ApartP99, 5.0, "those of the master itself wait")
 }
 
 func TestARestartCostsWhatIsRestarted(t *testing.T) {
-	all, shared := play(sim.RollingRestart(), sim.All), play(sim.RollingRestart(), sim.Owners)
+	all, shared := playDrama(sim.RollingRestart(), sim.All), playDrama(sim.RollingRestart(), sim.Owners)
 	require.Less(t, shared.Wasted, all.Wasted/2)
 	require.Less(t, shared.P99, 3.0)
 }
 
 func TestATenantDelaysNoOther(t *testing.T) {
-	require.Less(t, play(sim.HotTenant(), sim.Owners).P99, 1.0)
+	require.Less(t, playDrama(sim.HotTenant(), sim.Owners).P99, 1.0)
 }
 
 func TestASizeHasTheMastersItNeeds(t *testing.T) {

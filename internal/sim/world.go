@@ -87,9 +87,9 @@ func newWorld(size Size, policy Policy, seed uint64) *world {
 		w.servers = append(w.servers, &server{world: w, id: i, name: fmt.Sprint("server-", i), isUp: true})
 	}
 	for _, s := range w.servers {
-		s.begin(true)
-		w.schedule(w.random.Int64N(int64(interval)), s.look)
-		w.schedule(w.random.Int64N(int64(heartbeat)), s.beat)
+		s.beginServer(true)
+		w.schedule(w.random.Int64N(int64(interval)), s.lookForDue)
+		w.schedule(w.random.Int64N(int64(heartbeat)), s.renewEntry)
 	}
 	w.renewLeases()
 	return w
@@ -112,12 +112,12 @@ func (w *world) renewLeases() {
 	w.schedule(w.now+int64(leaseTick), w.renewLeases)
 }
 
-// expire has threads become due at some times: in milliseconds, by partition.
-func (w *world) expire(times [][]int32) {
+// addExpiries has threads become due at some times: in milliseconds, by partition.
+func (w *world) addExpiries(times [][]int32) {
 	for i, list := range times {
 		slices.Sort(list)
 		for _, at := range list {
-			w.partitions[i].expires.add(at, at)
+			w.partitions[i].expires.addThreads(at, at)
 		}
 		w.expected += int64(len(list))
 	}

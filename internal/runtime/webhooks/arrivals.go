@@ -9,8 +9,8 @@ type arrivals struct {
 	byTenant map[string]int
 }
 
-// add counts a webhook until leave is called, and returns how many there are with it.
-func (a *arrivals) add(tenant string) (count int, leave func()) {
+// addWebhook counts a webhook until leave is called, and returns how many there are with it.
+func (a *arrivals) addWebhook(tenant string) (count int, leave func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byTenant == nil {

@@ -130,7 +130,7 @@ func missingRunError(w *runtime.RunWebhook, err error) error {
 // in the store. Other servers on the store may exceed the limit together by what they add at once.
 func (k *Keeper) admitMore(ctx context.Context, thread string) (leave func(), err error) {
 	owner, _ := tenant.Split(thread)
-	arriving, leave := k.arrivals.add(owner)
+	arriving, leave := k.arrivals.addWebhook(owner)
 	n, err := k.opts.Store.CountThreads(ctx, hiddenTenant(owner), k.opts.Limit)
 	switch {
 	case err != nil:

@@ -42,8 +42,8 @@ func main() {
 // changes after it, and each second of them takes long.
 const allTime = 40 * time.Second
 
-// play plays a drama under a policy.
-func play(d sim.Drama, size sim.Size, policy sim.Policy, seed uint64) sim.Outcome {
+// playDrama plays a drama under a policy.
+func playDrama(d sim.Drama, size sim.Size, policy sim.Policy, seed uint64) sim.Outcome {
 	var most time.Duration
 	if policy == sim.All && size.Servers >= 300 && d.Name != "lost-shard" {
 		most = allTime
@@ -57,7 +57,7 @@ func playSizes(sizes []int, seed uint64) {
 	var all []sim.Outcome
 	for _, n := range sizes {
 		for _, policy := range []sim.Policy{sim.All, sim.Owners} {
-			all = append(all, play(sim.Steady(), sim.SizeOf(n), policy, seed))
+			all = append(all, playDrama(sim.Steady(), sim.SizeOf(n), policy, seed))
 		}
 	}
 	fmt.Fprint(os.Stdout, "\n## Steady state\n\n")
@@ -70,7 +70,7 @@ func playDramas(sizes []int, seed uint64) map[string][]sim.Outcome {
 	for _, d := range sim.Dramas() {
 		for _, n := range sizes {
 			for _, policy := range []sim.Policy{sim.All, sim.Owners} {
-				by[d.Name] = append(by[d.Name], play(d, sim.SizeOf(n), policy, seed))
+				by[d.Name] = append(by[d.Name], playDrama(d, sim.SizeOf(n), policy, seed))
 			}
 		}
 		fmt.Fprintf(os.Stdout, "\n## %s\n\n", d.Title)
@@ -85,8 +85,8 @@ func playPartitions(seed uint64) {
 	for _, partitions := range []int{16, 64, 256, 1024} {
 		size := sim.SizeOf(1000)
 		size.Partitions, size.Masters = partitions, min(size.Masters, partitions)
-		steady = append(steady, play(sim.Steady(), size, sim.Owners, seed))
-		expiry = append(expiry, play(sim.MassExpiry(), size, sim.Owners, seed))
+		steady = append(steady, playDrama(sim.Steady(), size, sim.Owners, seed))
+		expiry = append(expiry, playDrama(sim.MassExpiry(), size, sim.Owners, seed))
 	}
 	fmt.Fprint(os.Stdout, "\n## A fixed number of partitions\n\n")
 	sim.WriteSizes(os.Stdout, steady)

@@ -253,6 +253,3 @@ func (p *Planner) HasFailed(partition int) bool { return p.parts[partition].hasF
 func (p *Planner) NoteAnswer(partition int, now time.Duration) {
 	p.parts[partition].hasFailed, p.parts[partition].next = false, now
 }
-
-// CountOthers returns the number of the other servers.
-func (p *Planner) CountOthers() int { return len(p.others) }

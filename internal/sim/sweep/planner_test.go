@@ -195,7 +195,6 @@ func TestAServerThatBeginsAwaitsTheOthers(t *testing.T) {
 	require.Greater(t, s.Rank(0), 1000)
 	s.SetOthers([]string{"server-0", "server-1", "server-2"}, time.Hour+time.Millisecond)
 	require.Len(t, s.TakeLooks(time.Hour+time.Millisecond, false), s.Owned())
-	require.Equal(t, 2, s.CountOthers())
 
 	s = sweep.NewPlanner("server-0", partitions, time.Second)
 	s.AwaitOthers(time.Hour)
