@@ -71,7 +71,7 @@ func (c *Client) Resume(ctx context.Context, thread string, answers ...Answer) (
 	if err != nil {
 		return nil, err
 	}
-	request := &graphdv1.ResumeRunRequest{Resume: spec, RequestId: requestID(""), Wait: durationpb.New(waitTime)}
+	request := &graphdv1.ResumeRunRequest{Resume: spec, RequestId: requestID(""), Wait: durationpb.New(waitTime), View: graphdv1.RunView_RUN_VIEW_INTERRUPTS}
 	run, err := repeat(ctx, c, func() (*graphdv1.Run, error) { return c.Graphs().ResumeRun(ctx, request) })
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -74,7 +75,7 @@ func (c *Client) Invoke(ctx context.Context, r Run) (*Outcome, error) {
 		return nil, err
 	}
 	run, err := repeat(ctx, c, func() (*graphdv1.Run, error) {
-		return c.Graphs().StartRun(ctx, &graphdv1.StartRunRequest{Run: spec, RequestId: id, Wait: durationpb.New(waitTime)})
+		return c.Graphs().StartRun(ctx, &graphdv1.StartRunRequest{Run: spec, RequestId: id, Wait: durationpb.New(waitTime), View: graphdv1.RunView_RUN_VIEW_INTERRUPTS})
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (c *Client) Wait(ctx context.Context, thread, run string) (*Outcome, error)
 func (c *Client) waitForStop(ctx context.Context, run *graphdv1.Run) (*Outcome, error) {
 	for !isStopped(run.GetState()) {
 		var err error
-		request := &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()}
+		request := &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId(), View: graphdv1.RunView_RUN_VIEW_INTERRUPTS}
 		if run, err = repeat(ctx, c, func() (*graphdv1.Run, error) { return c.Graphs().WaitRun(ctx, request) }); err != nil {
 			return nil, err
 		}
@@ -99,10 +100,17 @@ func (c *Client) waitForStop(ctx context.Context, run *graphdv1.Run) (*Outcome, 
 	if !o.Waits() {
 		return o, nil
 	}
+	if len(run.GetInterrupts()) == len(run.GetOpenInterruptIds()) && len(run.GetInterrupts()) < mostInRun {
+		o.Questions = slices.DeleteFunc(slices.Clone(run.GetInterrupts()), isBreakpoint)
+		return o, nil
+	}
 	var err error
 	o.Questions, err = c.listQuestions(ctx, run.GetThreadId())
 	return o, err
 }
+
+// mostInRun is how many interrupts a run has in a message at most.
+const mostInRun = 500
 
 func isStopped(s graphdv1.RunState) bool {
 	switch s {

@@ -225,9 +225,12 @@ func (c *call) respondByCommand(thread string, params json.RawMessage) (any, *co
 	if err != nil {
 		return nil, nil, err
 	}
-	waiting, err := c.readThread(thread)
+	waiting, err := c.readWaitingRun(thread)
 	if err != nil {
 		return nil, nil, err
+	}
+	if waiting == nil {
+		return nil, nil, noOpenQuestion(answers[0].Interrupt)
 	}
 	r := &runRequest{
 		Assistant: waiting.GetGraph(), Config: given.Config, Metadata: given.Metadata, StreamMode: textOrList{"values"}, StreamSubgraphs: true,
@@ -237,10 +240,13 @@ func (c *call) respondByCommand(thread string, params json.RawMessage) (any, *co
 		return nil, nil, err
 	}
 	p := &plan{request: r, thread: thread, assistant: &chosenAssistant{graph: waiting.GetGraph()}}
-	if err := p.planResume(c, waiting); err != nil {
+	if err := p.planResume(waiting); err != nil {
 		return nil, nil, err
 	}
-	etags := openEtags(waiting)
+	etags, err := c.openEtags(waiting)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, one := range answers {
 		etag, isOpen := etags[one.Interrupt]
 		if !isOpen {

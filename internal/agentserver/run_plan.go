@@ -176,17 +176,20 @@ func leadingOn(targets gotoList) gotoList {
 
 // planAnswer answers questions. Only open ones take an answer, and only one answer each.
 func (p *plan) planAnswer(c *call, graph string) error {
-	waiting, err := c.readThread(p.thread)
+	waiting, err := c.readWaitingRun(p.thread)
 	if err != nil {
 		return err
 	}
-	if err := checkGraph(waiting, graph); err != nil {
+	if err := checkGraph(waiting.GetGraph(), graph); err != nil {
 		return err
 	}
-	if err := p.planResume(c, waiting); err != nil {
+	if err := p.planResume(waiting); err != nil {
 		return err
 	}
-	etags := openEtags(waiting)
+	etags, err := c.openEtags(waiting)
+	if err != nil {
+		return err
+	}
 	given := p.request.Command.Resume
 	byID := map[string]json.RawMessage{}
 	if isObject(given) && json.Unmarshal(given, &byID) == nil && areQuestionIDs(byID) {
@@ -199,13 +202,31 @@ func (p *plan) planAnswer(c *call, graph string) error {
 	return err
 }
 
-// openEtags returns the etags of the questions of a thread that are open, by their ids.
-func openEtags(of *graphdv1.Thread) map[string]string {
+// readWaitingRun returns the newest run of a thread with its open questions, nil when it has none.
+func (c *call) readWaitingRun(thread string) (*graphdv1.Run, error) {
+	newest, err := c.graphs.GetRun(c.ctx, &graphdv1.GetRunRequest{ThreadId: thread, View: graphdv1.RunView_RUN_VIEW_INTERRUPTS})
+	if reasonOf(err) == "RUN_NOT_FOUND" {
+		return nil, nil //nolint:nilnil // the thread has no run that could wait
+	}
+	return newest, err
+}
+
+// openEtags returns the etags of the questions of a run that are open, by their ids. Questions that are
+// too large for one message are read with the thread.
+func (c *call) openEtags(of *graphdv1.Run) (map[string]string, error) {
+	open := of.GetInterrupts()
+	if len(open) < len(of.GetOpenInterruptIds()) {
+		found, err := c.readThread(of.GetThreadId())
+		if err != nil {
+			return nil, err
+		}
+		open = found.GetInterrupts()
+	}
 	etags := map[string]string{}
-	for _, q := range listQuestions(of.GetInterrupts()) {
+	for _, q := range listQuestions(open) {
 		etags[q.GetInterruptId()] = q.GetEtag()
 	}
-	return etags
+	return etags, nil
 }
 
 // newSingleResponse returns an answer that names no question. It fits only the one question that was
@@ -221,11 +242,11 @@ func newSingleResponse(given json.RawMessage, etags map[string]string) (*graphdv
 }
 
 // checkGraph refuses an assistant of another graph than that of the thread.
-func checkGraph(of *graphdv1.Thread, graph string) error {
-	if of.GetGraph() == "" || of.GetGraph() == graph {
+func checkGraph(ofThread, graph string) error {
+	if ofThread == "" || ofThread == graph {
 		return nil
 	}
-	return invalidField("assistant_id", "is of the graph %.100q, and the thread is of %.100q: a thread stays with its graph", graph, of.GetGraph())
+	return invalidField("assistant_id", "is of the graph %.100q, and the thread is of %.100q: a thread stays with its graph", graph, ofThread)
 }
 
 // closedQuestion is an etag that no question has: an answer to a question that was not open before is
@@ -253,8 +274,8 @@ func newResponse(id string, value json.RawMessage, etag string) *graphdv1.Interr
 	return &graphdv1.InterruptResponse{InterruptId: id, Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)}, Etag: etag}
 }
 
-// planResume goes on with the run that a thread waits for.
-func (p *plan) planResume(c *call, waiting *graphdv1.Thread) error {
+// planResume goes on with the run that a thread waits for, nil for none.
+func (p *plan) planResume(waiting *graphdv1.Run) error {
 	r := p.request
 	p.resume = &graphdv1.ResumeSpec{ThreadId: p.thread, Settings: r.newSettings(), Metadata: map[string]string{}, Webhook: r.Webhook}
 	if r.Command != nil {
@@ -264,17 +285,13 @@ func (p *plan) planResume(c *call, waiting *graphdv1.Thread) error {
 		p.resume.ExpectedCheckpointId = at.GetCheckpointId()
 	}
 	p.leg = newLeg(uuid.NewString(), 0, r)
-	if waiting.GetRunId() == "" {
+	if waiting == nil {
 		return nil // graphd refuses the answer
 	}
-	old, err := c.graphs.GetRun(c.ctx, &graphdv1.GetRunRequest{ThreadId: p.thread, RunId: waiting.GetRunId()})
-	if err != nil {
-		return err
-	}
-	legs := readLegs(old)
+	legs := readLegs(waiting)
 	before := legs[len(legs)-1]
 	p.leg.Number, p.leg.Assistant = before.Number+1, cmp.Or(p.assistant.id(), before.Assistant)
-	p.leg.After, p.leg.Log = old.GetAppliedThrough().GetSequence(), old.GetAppliedThrough().GetLogId()
+	p.leg.After, p.leg.Log = waiting.GetAppliedThrough().GetSequence(), waiting.GetAppliedThrough().GetLogId()
 	if given := r.allMetadata(); len(given) > 0 {
 		p.leg.Metadata = given
 	}
@@ -301,7 +318,7 @@ func (p *plan) planGoOn(c *call, graph string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkGraph(found, graph); err != nil {
+	if err := checkGraph(found.GetGraph(), graph); err != nil {
 		return err
 	}
 	switch {
@@ -313,7 +330,11 @@ func (p *plan) planGoOn(c *call, graph string) error {
 	if p.request.delay() != nil {
 		return invalidField("after_seconds", "is for a run with an input: the thread waits at a breakpoint, and goes on when it is told to")
 	}
-	if err := p.planResume(c, found); err != nil {
+	waiting, err := c.graphs.GetRun(c.ctx, &graphdv1.GetRunRequest{ThreadId: p.thread, RunId: found.GetRunId()})
+	if err != nil {
+		return err
+	}
+	if err := p.planResume(waiting); err != nil {
 		return err
 	}
 	if p.resume.GetSettings() == nil { // the breakpoints of the run before end with it
@@ -346,12 +367,12 @@ func (p *plan) beginRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
 		}
 		return begun, refuseAssistant(err)
 	}
-	return c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait)})
+	return c.graphs.ResumeRun(c.ctx, &graphdv1.ResumeRunRequest{Resume: p.resume, RequestId: p.leg.ID, Wait: durationpb.New(wait), View: graphdv1.RunView_RUN_VIEW_FULL})
 }
 
 // startRun starts the run, without dropping questions where the caller may not.
 func (p *plan) startRun(c *call, wait time.Duration) (*graphdv1.Run, error) {
-	request := &graphdv1.StartRunRequest{Run: p.start, RequestId: p.leg.ID, Wait: durationpb.New(wait)}
+	request := &graphdv1.StartRunRequest{Run: p.start, RequestId: p.leg.ID, Wait: durationpb.New(wait), View: graphdv1.RunView_RUN_VIEW_FULL}
 	begun, err := c.graphs.StartRun(c.ctx, request)
 	if p.keepsQuestions(err) {
 		begun, err = c.graphs.StartRun(c.ctx, request)

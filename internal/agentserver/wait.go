@@ -91,7 +91,7 @@ func (p *plan) waitAsStream(c *call) error {
 // showResult waits until a leg of a run stops, and answers with its result.
 func (c *call) showResult(of *graphdv1.Run, l *leg) error {
 	for l.next == 0 && !isStopped(of.GetState()) {
-		next, err := c.graphs.WaitRun(c.ctx, &graphdv1.WaitRunRequest{ThreadId: of.GetThreadId(), RunId: of.GetRunId(), Wait: durationpb.New(waitPart)})
+		next, err := c.graphs.WaitRun(c.ctx, &graphdv1.WaitRunRequest{ThreadId: of.GetThreadId(), RunId: of.GetRunId(), Wait: durationpb.New(waitPart), View: graphdv1.RunView_RUN_VIEW_FULL})
 		if err != nil {
 			return c.breakOff(err)
 		}
@@ -155,10 +155,36 @@ func (c *call) readResult(of *graphdv1.Run) (json.RawMessage, error) {
 	if failure := newRunFailure(of.GetState(), of.GetFailure()); failure != nil && of.GetState() != graphdv1.RunState_RUN_STATE_CANCELLED {
 		return encodeJSON(map[string]any{"__error__": failure})
 	}
-	if output := of.GetOutput().GetJson(); output != "" {
+	waits := of.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED
+	if waits && of.GetOutput() == nil {
+		var err error
+		request := &graphdv1.GetRunRequest{ThreadId: of.GetThreadId(), RunId: of.GetRunId(), View: graphdv1.RunView_RUN_VIEW_FULL}
+		if of, err = c.graphs.GetRun(c.ctx, request); err != nil {
+			return nil, err
+		}
+	}
+	switch output := of.GetOutput().GetJson(); {
+	case output == "":
+		return c.readValues(of.GetThreadId())
+	case waits:
+		return c.addOpenQuestions(of, json.RawMessage(output))
+	default:
 		return json.RawMessage(output), nil
 	}
-	return c.readValues(of.GetThreadId())
+}
+
+// addOpenQuestions adds the open questions of a run to its output. Several are shown in the order of
+// their tasks, which only the state has.
+func (c *call) addOpenQuestions(of *graphdv1.Run, output json.RawMessage) (json.RawMessage, error) {
+	asked := newQuestions(of.GetInterrupts())
+	if len(of.GetOpenInterruptIds()) > 1 || len(of.GetInterrupts()) < len(of.GetOpenInterruptIds()) {
+		present, err := c.threads.GetState(c.ctx, &graphdv1.GetStateRequest{ThreadId: of.GetThreadId()})
+		if err != nil {
+			return nil, err
+		}
+		asked = newQuestions(present.GetInterrupts())
+	}
+	return addQuestions(output, asked)
 }
 
 // readValues returns the present values of a thread, with its open questions.

@@ -94,7 +94,9 @@ func CursorBefore(event uint64) uint64 { return max(event, 1) - 1 }
 // StoppedRun is a run at the time of its stop, with the interrupts that it waits for.
 type StoppedRun struct {
 	Run            checkpoint.Run
-	OpenInterrupts []string // ids of interrupts, in the order in which they are listed
+	OpenInterrupts []string               // ids of interrupts, in the order in which they are listed
+	Interrupts     []checkpoint.Interrupt // those interrupts, without revisions; nil = the store has them
+	Output         payload.JSON           // of a run that waits; "" = the store has it
 }
 
 // IsStopped reports whether a run in this state is idle until a client acts: it

@@ -27,8 +27,12 @@ type readWaiter struct {
 	ready chan struct{} // closed when it has it
 }
 
-// ReadWaitTimeout is the time for which a call waits for memory.
-const ReadWaitTimeout = 10 * time.Second
+// ReadWaitTimeout is the time for which a call waits for memory, and PartWaitTimeout that for which it
+// waits for a part of its answer that may be left out.
+const (
+	ReadWaitTimeout = 10 * time.Second
+	PartWaitTimeout = time.Second
+)
 
 // WaitForever is the timeout of a read that can't be refused. The read waits until its
 // context ends.

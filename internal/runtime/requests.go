@@ -143,6 +143,7 @@ type StateRequest struct {
 	Checkpoint    string // "" = newest, with the progress of its superstep
 	Keys          []string
 	WithSubgraphs bool
+	OnlyOutput    bool // of the newest state nothing but the values of its output keys
 	// MaxBytes is the number of bytes of results, interrupts and states of
 	// subgraphs that the caller takes, 0 = any number.
 	MaxBytes int

@@ -61,7 +61,7 @@ func (s *graphService) Resume(req *graphdv1.ResumeRequest, ss stream.EventStream
 // of Validator.Err, of engine.Engine.Start, and of newRunWait.
 func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunRequest) (*graphdv1.Run, error) {
 	v := s.newValidator(ctx)
-	w, err := s.newRunWait(ctx, v, req.GetWait())
+	w, err := s.newRunWait(ctx, v, req)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunReque
 // SERVER_DRAINING, those of Validator.Err, of engine.Engine.Resume, and of newRunWait.
 func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunRequest) (*graphdv1.Run, error) {
 	v := s.newValidator(ctx)
-	w, err := s.newRunWait(ctx, v, req.GetWait())
+	w, err := s.newRunWait(ctx, v, req)
 	if err != nil {
 		return nil, err
 	}
@@ -141,24 +141,24 @@ func (s *graphService) resumeRun(
 func (s *graphService) GetRun(ctx context.Context, req *graphdv1.GetRunRequest) (*graphdv1.Run, error) {
 	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	v := s.newValidator(ctx)
-	thread, id := v.CheckThread("thread_id", req.GetThreadId()), v.CheckID("run_id", req.GetRunId())
+	thread, id := v.CheckThread("thread_id", req.GetThreadId()), v.CheckOptionalID("run_id", req.GetRunId())
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	return s.readRun(ctx, thread, id)
+	return s.readRun(ctx, thread, id, req.GetView())
 }
 
-// readRun reads a run and converts it.
-func (s *graphService) readRun(ctx context.Context, thread, id string) (*graphdv1.Run, error) {
+// readRun reads a run, the newest of the thread for an empty id, and converts it.
+func (s *graphService) readRun(ctx context.Context, thread, id string, view graphdv1.RunView) (*graphdv1.Run, error) {
 	head, err := s.engine.Thread(ctx, thread)
 	if err != nil {
 		return nil, err
 	}
-	run, err := s.engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, id)
+	run, err := s.engine.Run(ctx, interceptor.CallMemoryOf(ctx), thread, cmp.Or(id, head.Run))
 	if err != nil {
 		return nil, err
 	}
-	return s.events.DescribeRun(ctx, run, head.LogID)
+	return s.events.DescribeRun(ctx, run, head.LogID, view)
 }
 
 // ListRuns lists the runs of a thread. Errors: INVALID_FIELD, INVALID_PAGE_TOKEN,

@@ -243,6 +243,21 @@ func (e *fakeEngine) InputAt(context.Context, *runtime.CallMemory, string, strin
 	return e.values, e.err
 }
 
+// OutputOfWaiting returns e.values.
+func (e *fakeEngine) OutputOfWaiting(context.Context, *runtime.CallMemory, *checkpoint.Run) (payload.JSON, error) {
+	return e.values, e.err
+}
+
+// OpenInterrupts returns the open interrupts among e.interrupts.
+func (e *fakeEngine) OpenInterrupts(
+	ctx context.Context, memory *runtime.CallMemory, thread, run string, most int,
+) ([]checkpoint.Interrupt, bool, error) {
+	open, err := e.Interrupts(ctx, memory, checkpoint.InterruptQuery{
+		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	})
+	return open, true, err
+}
+
 // OpenInterruptIDs returns the ids of open interrupts in the order of e.asks.
 func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	open, err := e.Interrupts(ctx, nil, checkpoint.InterruptQuery{

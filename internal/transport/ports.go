@@ -30,6 +30,8 @@ type RunReader interface {
 	// WaitRun returns the run when it has stopped: it is final or waits for people.
 	// It returns ctx's error when ctx ends first.
 	WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error)
+	// OutputOfWaiting returns the output keys of the state of a run that waits.
+	OutputOfWaiting(ctx context.Context, memory *runtime.CallMemory, run *checkpoint.Run) (payload.JSON, error)
 }
 
 // ThreadReader reads threads.
@@ -89,6 +91,8 @@ type Interrupts interface {
 	// CurrentTime returns the time by which claims end: that of the store, as far as it is known.
 	CurrentTime() time.Time
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
+	// OpenInterrupts returns at most so many open interrupts of a run; whole says that they are all of those.
+	OpenInterrupts(ctx context.Context, memory *runtime.CallMemory, thread, run string, most int) (open []checkpoint.Interrupt, whole bool, err error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
 	// AllowedActions returns what a caller may do with a question, whatever its roles.
 	// isContributor says that the caller has edited the state since the run began.

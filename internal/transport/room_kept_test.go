@@ -33,14 +33,14 @@ func (g graphs) Graph(string, string) (*graph.Graph, error) { return g.graph, ni
 
 func (g graphs) Versions(string, int) []string { return []string{g.graph.Version} }
 
-// asking is an executor whose nodes each ask a large question once.
-type asking struct{}
+// asking is an executor whose nodes each ask a question once.
+type asking struct{ question payload.JSON }
 
-func (asking) Execute(_ context.Context, t *runtime.Task) pregel.Result {
+func (a asking) Execute(_ context.Context, t *runtime.Task) pregel.Result {
 	if len(t.Journal.Answers) > 0 {
 		return pregel.Result{Update: `{}`}
 	}
-	q := pregel.Ask{Value: largeText}
+	q := pregel.Ask{Value: a.question}
 	q.SetDriftDefaults(t.Graph.Spec)
 	return pregel.Result{Asks: []pregel.Ask{q}}
 }
@@ -49,19 +49,7 @@ func (asking) Execute(_ context.Context, t *runtime.Task) pregel.Result {
 // "asks", or of the state of the thread "large". "asks" has two questions.
 func newCrowdedEngine(t *testing.T) *engine.Engine {
 	t.Helper()
-	expressions, err := expr.New(expr.Options{})
-	require.NoError(t, err)
-	s := &graph.Spec{Name: "g", Channels: []graph.ChannelSpec{{Name: "text"}}}
-	for _, name := range []string{"first", "second"} {
-		s.Nodes = append(s.Nodes, graph.NodeSpec{Name: name, Function: &graph.FunctionSpec{}})
-		s.Edges = append(s.Edges,
-			graph.EdgeSpec{From: []string{graph.Start}, To: name}, graph.EdgeSpec{From: []string{name}, To: graph.End})
-	}
-	g, err := graph.Compile(s, graph.Env{Expressions: expressions})
-	require.NoError(t, err)
-	e := engine.New(context.WithoutCancel(t.Context()), memory.New(memory.Options{}), graphs{g}, asking{}, nil,
-		engine.Options{MaxLiveBytes: 4 << 20})
-	t.Cleanup(e.Close)
+	e := newAskingEngine(t, largeText, engine.Options{MaxLiveBytes: 4 << 20}, "first", "second")
 	for thread, input := range map[string]payload.JSON{"asks": `{}`, "large": `{"text":` + largeText + `}`} {
 		started, err := e.Start(t.Context(), runtime.StartRequest{
 			Thread: thread, CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: input},
@@ -71,6 +59,24 @@ func newCrowdedEngine(t *testing.T) *engine.Engine {
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunInterrupted, run.State)
 	}
+	return e
+}
+
+// newAskingEngine returns an engine with a graph "g" of nodes that all ask the same question at once.
+func newAskingEngine(t *testing.T, question payload.JSON, options engine.Options, nodes ...string) *engine.Engine {
+	t.Helper()
+	expressions, err := expr.New(expr.Options{})
+	require.NoError(t, err)
+	s := &graph.Spec{Name: "g", Channels: []graph.ChannelSpec{{Name: "text"}}}
+	for _, name := range nodes {
+		s.Nodes = append(s.Nodes, graph.NodeSpec{Name: name, Function: &graph.FunctionSpec{}})
+		s.Edges = append(s.Edges,
+			graph.EdgeSpec{From: []string{graph.Start}, To: name}, graph.EdgeSpec{From: []string{name}, To: graph.End})
+	}
+	g, err := graph.Compile(s, graph.Env{Expressions: expressions})
+	require.NoError(t, err)
+	e := engine.New(context.WithoutCancel(t.Context()), memory.New(memory.Options{}), graphs{g}, asking{question}, nil, options)
+	t.Cleanup(e.Close)
 	return e
 }
 

@@ -19,13 +19,20 @@ type runWait struct {
 	*graphService
 
 	most  time.Duration             // how long it may take
+	view  graphdv1.RunView          // how much of the run is returned
 	early *stream.EarlySubscription // nil = the call does not wait
+}
+
+// waitingRequest is a request that may wait for the stop of the run that it begins.
+type waitingRequest interface {
+	GetWait() *durationpb.Duration
+	GetView() graphdv1.RunView
 }
 
 // newRunWait begins the wait of a call before its run begins. The caller calls endWait.
 // Violations of the time go to v. Errors: SERVER_DRAINING and TOO_MANY_SUBSCRIBERS.
-func (s *graphService) newRunWait(ctx context.Context, v *wire.Validator, wait *durationpb.Duration) (*runWait, error) {
-	w := &runWait{graphService: s, most: v.ConvertDuration("wait", wait)}
+func (s *graphService) newRunWait(ctx context.Context, v *wire.Validator, req waitingRequest) (*runWait, error) {
+	w := &runWait{graphService: s, most: v.ConvertDuration("wait", req.GetWait()), view: req.GetView()}
 	if w.most <= 0 {
 		if s.streams.IsDraining() {
 			return nil, stream.DrainingError()
@@ -55,15 +62,23 @@ func (w *runWait) startHook() runtime.StartHook {
 }
 
 // awaitStop returns the run of the call: as it was started, as it stopped, or as it is when
-// the wait has to end before. Errors: ctx's error, those of the engine, and those of the
-// store.
+// the wait has to end before. Its interrupts have no etags: not all of them are known. Errors:
+// ctx's error, those of the engine, and those of the store.
 func (w *runWait) awaitStop(ctx context.Context, started *runtime.Started) (*graphdv1.Run, error) {
+	run, err := w.awaitRun(ctx, started)
+	for _, q := range run.GetInterrupts() {
+		q.Etag = ""
+	}
+	return run, err
+}
+
+func (w *runWait) awaitRun(ctx context.Context, started *runtime.Started) (*graphdv1.Run, error) {
 	if w.early == nil {
-		return w.events.DescribeRun(ctx, stream.StartedRun(started), started.Head.LogID)
+		return w.events.DescribeRun(ctx, stream.StartedRun(started), started.Head.LogID, w.view)
 	}
 	var run *graphdv1.Run
 	err := w.waitUntilStopped(ctx, w.most, func(ctx context.Context) (err error) {
-		run, err = w.events.WaitUntilStopped(ctx, w.early.ToSubscription(started, 0))
+		run, err = w.events.WaitUntilStopped(ctx, w.early.ToSubscription(started, 0), w.view)
 		return err
 	})
 	if errors.Is(err, stream.ErrWaitElapsed) || errors.Is(err, &runtime.Error{Reason: runtime.ReasonServerDraining}) {
@@ -80,5 +95,5 @@ func (w *runWait) describeUnderWay(ctx context.Context, started *runtime.Started
 		return nil, err
 	}
 	run.LastEvent = started.After
-	return w.events.DescribeRun(ctx, run, started.Head.LogID)
+	return w.events.DescribeRun(ctx, run, started.Head.LogID, w.view)
 }

@@ -172,7 +172,7 @@ func TestCallsAreCountedAndLogged(t *testing.T) {
 	c := startServer(t, e, func(o *transport.Options) { o.Log = zap.New(core); o.Metrics = metrics })
 	_, err := c.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{CreateThread: true}})
 	require.NoError(t, err)
-	_, err = c.GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1"})
+	_, err = c.GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", RunId: "no id"})
 	require.Error(t, err)
 
 	stream, err := c.Stream(t.Context(), &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{CreateThread: true}})

@@ -45,7 +45,7 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 			return nil, err
 		}
 	}
-	return s.readRun(ctx, thread, id)
+	return s.readRun(ctx, thread, id, req.GetView())
 }
 
 // waitUntilStopped calls until with a context that ends with stream.ErrWaitElapsed
@@ -103,7 +103,7 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 			return nil, err
 		}
 	}
-	return s.readRun(ctx, run.Thread, run.ID)
+	return s.readRun(ctx, run.Thread, run.ID, graphdv1.RunView_RUN_VIEW_BASIC)
 }
 
 // cancelWaitTimeout bounds CancelRun.wait for callers without a deadline.

@@ -412,7 +412,9 @@ type StartRunRequest struct {
 	// when no worker can run a task, when the server drains and when it has lost
 	// events of the run: Watch then tells the rest. Unset or zero returns at
 	// once. While it waits the call counts as a stream.
-	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	// How much of the run to return.
+	View          RunView `protobuf:"varint,4,opt,name=view,proto3,enum=graphd.v1.RunView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -468,6 +470,13 @@ func (x *StartRunRequest) GetWait() *durationpb.Duration {
 	return nil
 }
 
+func (x *StartRunRequest) GetView() RunView {
+	if x != nil {
+		return x.View
+	}
+	return RunView_RUN_VIEW_UNSPECIFIED
+}
+
 // Asks to answer questions.
 type ResumeRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -476,7 +485,9 @@ type ResumeRunRequest struct {
 	// Makes the call repeatable, see StreamRequest.request_id.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Returns when the run stops, see StartRunRequest.wait.
-	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	// How much of the run to return.
+	View          RunView `protobuf:"varint,4,opt,name=view,proto3,enum=graphd.v1.RunView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -532,6 +543,13 @@ func (x *ResumeRunRequest) GetWait() *durationpb.Duration {
 	return nil
 }
 
+func (x *ResumeRunRequest) GetView() RunView {
+	if x != nil {
+		return x.View
+	}
+	return RunView_RUN_VIEW_UNSPECIFIED
+}
+
 // Asks to wait for a run.
 type WaitRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -540,7 +558,9 @@ type WaitRunRequest struct {
 	// The run; empty means the thread's newest.
 	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// How long to wait at most; unset means as long as the call may take.
-	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	// How much of the run to return.
+	View          RunView `protobuf:"varint,4,opt,name=view,proto3,enum=graphd.v1.RunView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,13 +616,22 @@ func (x *WaitRunRequest) GetWait() *durationpb.Duration {
 	return nil
 }
 
+func (x *WaitRunRequest) GetView() RunView {
+	if x != nil {
+		return x.View
+	}
+	return RunView_RUN_VIEW_UNSPECIFIED
+}
+
 // Asks for a run.
 type GetRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Thread of the run.
 	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// The run.
-	RunId         string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The run; empty means the thread's newest.
+	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// How much of the run to return.
+	View          RunView `protobuf:"varint,3,opt,name=view,proto3,enum=graphd.v1.RunView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -649,6 +678,13 @@ func (x *GetRunRequest) GetRunId() string {
 		return x.RunId
 	}
 	return ""
+}
+
+func (x *GetRunRequest) GetView() RunView {
+	if x != nil {
+		return x.View
+	}
+	return RunView_RUN_VIEW_UNSPECIFIED
 }
 
 // Asks for the runs of a thread.
@@ -984,24 +1020,28 @@ const file_graphd_v1_graph_service_proto_rawDesc = "" +
 	"\x0esnapshot_first\x18\a \x01(\bR\rsnapshotFirst\x12\x16\n" +
 	"\x06follow\x18\b \x01(\bR\x06follow\x12)\n" +
 	"\x10recent_ephemeral\x18\t \x01(\bR\x0frecentEphemeralB\a\n" +
-	"\x05start\"\x85\x01\n" +
+	"\x05start\"\xad\x01\n" +
 	"\x0fStartRunRequest\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.graphd.v1.RunSpecR\x03run\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12-\n" +
-	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"\x8f\x01\n" +
+	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12&\n" +
+	"\x04view\x18\x04 \x01(\x0e2\x12.graphd.v1.RunViewR\x04view\"\xb7\x01\n" +
 	"\x10ResumeRunRequest\x12-\n" +
 	"\x06resume\x18\x01 \x01(\v2\x15.graphd.v1.ResumeSpecR\x06resume\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12-\n" +
-	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"s\n" +
+	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12&\n" +
+	"\x04view\x18\x04 \x01(\x0e2\x12.graphd.v1.RunViewR\x04view\"\x9b\x01\n" +
 	"\x0eWaitRunRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12-\n" +
-	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"C\n" +
+	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12&\n" +
+	"\x04view\x18\x04 \x01(\x0e2\x12.graphd.v1.RunViewR\x04view\"k\n" +
 	"\rGetRunRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x15\n" +
-	"\x06run_id\x18\x02 \x01(\tR\x05runId\"\x82\x01\n" +
+	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12&\n" +
+	"\x04view\x18\x03 \x01(\x0e2\x12.graphd.v1.RunViewR\x04view\"\x82\x01\n" +
 	"\x0fListRunsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -1077,8 +1117,9 @@ var file_graphd_v1_graph_service_proto_goTypes = []any{
 	(*Cursor)(nil),               // 16: graphd.v1.Cursor
 	(*emptypb.Empty)(nil),        // 17: google.protobuf.Empty
 	(*durationpb.Duration)(nil),  // 18: google.protobuf.Duration
-	(*Run)(nil),                  // 19: graphd.v1.Run
-	(*Event)(nil),                // 20: graphd.v1.Event
+	(RunView)(0),                 // 19: graphd.v1.RunView
+	(*Run)(nil),                  // 20: graphd.v1.Run
+	(*Event)(nil),                // 21: graphd.v1.Event
 }
 var file_graphd_v1_graph_service_proto_depIdxs = []int32{
 	12, // 0: graphd.v1.StreamRequest.run:type_name -> graphd.v1.RunSpec
@@ -1093,37 +1134,41 @@ var file_graphd_v1_graph_service_proto_depIdxs = []int32{
 	13, // 9: graphd.v1.WatchRequest.filter:type_name -> graphd.v1.EventFilter
 	12, // 10: graphd.v1.StartRunRequest.run:type_name -> graphd.v1.RunSpec
 	18, // 11: graphd.v1.StartRunRequest.wait:type_name -> google.protobuf.Duration
-	15, // 12: graphd.v1.ResumeRunRequest.resume:type_name -> graphd.v1.ResumeSpec
-	18, // 13: graphd.v1.ResumeRunRequest.wait:type_name -> google.protobuf.Duration
-	18, // 14: graphd.v1.WaitRunRequest.wait:type_name -> google.protobuf.Duration
-	19, // 15: graphd.v1.ListRunsResponse.runs:type_name -> graphd.v1.Run
-	0,  // 16: graphd.v1.CancelRunRequest.action:type_name -> graphd.v1.CancelRunRequest.Action
-	18, // 17: graphd.v1.CancelRunRequest.grace:type_name -> google.protobuf.Duration
-	1,  // 18: graphd.v1.GraphService.Stream:input_type -> graphd.v1.StreamRequest
-	2,  // 19: graphd.v1.GraphService.Resume:input_type -> graphd.v1.ResumeRequest
-	3,  // 20: graphd.v1.GraphService.Watch:input_type -> graphd.v1.WatchRequest
-	4,  // 21: graphd.v1.GraphService.StartRun:input_type -> graphd.v1.StartRunRequest
-	5,  // 22: graphd.v1.GraphService.ResumeRun:input_type -> graphd.v1.ResumeRunRequest
-	6,  // 23: graphd.v1.GraphService.WaitRun:input_type -> graphd.v1.WaitRunRequest
-	7,  // 24: graphd.v1.GraphService.GetRun:input_type -> graphd.v1.GetRunRequest
-	8,  // 25: graphd.v1.GraphService.ListRuns:input_type -> graphd.v1.ListRunsRequest
-	11, // 26: graphd.v1.GraphService.CancelRun:input_type -> graphd.v1.CancelRunRequest
-	10, // 27: graphd.v1.GraphService.AddRunWebhook:input_type -> graphd.v1.AddRunWebhookRequest
-	20, // 28: graphd.v1.GraphService.Stream:output_type -> graphd.v1.Event
-	20, // 29: graphd.v1.GraphService.Resume:output_type -> graphd.v1.Event
-	20, // 30: graphd.v1.GraphService.Watch:output_type -> graphd.v1.Event
-	19, // 31: graphd.v1.GraphService.StartRun:output_type -> graphd.v1.Run
-	19, // 32: graphd.v1.GraphService.ResumeRun:output_type -> graphd.v1.Run
-	19, // 33: graphd.v1.GraphService.WaitRun:output_type -> graphd.v1.Run
-	19, // 34: graphd.v1.GraphService.GetRun:output_type -> graphd.v1.Run
-	9,  // 35: graphd.v1.GraphService.ListRuns:output_type -> graphd.v1.ListRunsResponse
-	19, // 36: graphd.v1.GraphService.CancelRun:output_type -> graphd.v1.Run
-	17, // 37: graphd.v1.GraphService.AddRunWebhook:output_type -> google.protobuf.Empty
-	28, // [28:38] is the sub-list for method output_type
-	18, // [18:28] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	19, // 12: graphd.v1.StartRunRequest.view:type_name -> graphd.v1.RunView
+	15, // 13: graphd.v1.ResumeRunRequest.resume:type_name -> graphd.v1.ResumeSpec
+	18, // 14: graphd.v1.ResumeRunRequest.wait:type_name -> google.protobuf.Duration
+	19, // 15: graphd.v1.ResumeRunRequest.view:type_name -> graphd.v1.RunView
+	18, // 16: graphd.v1.WaitRunRequest.wait:type_name -> google.protobuf.Duration
+	19, // 17: graphd.v1.WaitRunRequest.view:type_name -> graphd.v1.RunView
+	19, // 18: graphd.v1.GetRunRequest.view:type_name -> graphd.v1.RunView
+	20, // 19: graphd.v1.ListRunsResponse.runs:type_name -> graphd.v1.Run
+	0,  // 20: graphd.v1.CancelRunRequest.action:type_name -> graphd.v1.CancelRunRequest.Action
+	18, // 21: graphd.v1.CancelRunRequest.grace:type_name -> google.protobuf.Duration
+	1,  // 22: graphd.v1.GraphService.Stream:input_type -> graphd.v1.StreamRequest
+	2,  // 23: graphd.v1.GraphService.Resume:input_type -> graphd.v1.ResumeRequest
+	3,  // 24: graphd.v1.GraphService.Watch:input_type -> graphd.v1.WatchRequest
+	4,  // 25: graphd.v1.GraphService.StartRun:input_type -> graphd.v1.StartRunRequest
+	5,  // 26: graphd.v1.GraphService.ResumeRun:input_type -> graphd.v1.ResumeRunRequest
+	6,  // 27: graphd.v1.GraphService.WaitRun:input_type -> graphd.v1.WaitRunRequest
+	7,  // 28: graphd.v1.GraphService.GetRun:input_type -> graphd.v1.GetRunRequest
+	8,  // 29: graphd.v1.GraphService.ListRuns:input_type -> graphd.v1.ListRunsRequest
+	11, // 30: graphd.v1.GraphService.CancelRun:input_type -> graphd.v1.CancelRunRequest
+	10, // 31: graphd.v1.GraphService.AddRunWebhook:input_type -> graphd.v1.AddRunWebhookRequest
+	21, // 32: graphd.v1.GraphService.Stream:output_type -> graphd.v1.Event
+	21, // 33: graphd.v1.GraphService.Resume:output_type -> graphd.v1.Event
+	21, // 34: graphd.v1.GraphService.Watch:output_type -> graphd.v1.Event
+	20, // 35: graphd.v1.GraphService.StartRun:output_type -> graphd.v1.Run
+	20, // 36: graphd.v1.GraphService.ResumeRun:output_type -> graphd.v1.Run
+	20, // 37: graphd.v1.GraphService.WaitRun:output_type -> graphd.v1.Run
+	20, // 38: graphd.v1.GraphService.GetRun:output_type -> graphd.v1.Run
+	9,  // 39: graphd.v1.GraphService.ListRuns:output_type -> graphd.v1.ListRunsResponse
+	20, // 40: graphd.v1.GraphService.CancelRun:output_type -> graphd.v1.Run
+	17, // 41: graphd.v1.GraphService.AddRunWebhook:output_type -> google.protobuf.Empty
+	32, // [32:42] is the sub-list for method output_type
+	22, // [22:32] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_graph_service_proto_init() }

@@ -336,6 +336,64 @@ func (ResumeCoverage) EnumDescriptor() ([]byte, []int) {
 	return file_graphd_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
+// How much of a run to return.
+type RunView int32
+
+const (
+	// BASIC.
+	RunView_RUN_VIEW_UNSPECIFIED RunView = 0
+	// Without interrupts, and with the output only of a run that has succeeded.
+	RunView_RUN_VIEW_BASIC RunView = 1
+	// BASIC, with the open interrupts.
+	RunView_RUN_VIEW_INTERRUPTS RunView = 2
+	// With the open interrupts, and with the output also of a run that is
+	// interrupted.
+	RunView_RUN_VIEW_FULL RunView = 3
+)
+
+// Enum value maps for RunView.
+var (
+	RunView_name = map[int32]string{
+		0: "RUN_VIEW_UNSPECIFIED",
+		1: "RUN_VIEW_BASIC",
+		2: "RUN_VIEW_INTERRUPTS",
+		3: "RUN_VIEW_FULL",
+	}
+	RunView_value = map[string]int32{
+		"RUN_VIEW_UNSPECIFIED": 0,
+		"RUN_VIEW_BASIC":       1,
+		"RUN_VIEW_INTERRUPTS":  2,
+		"RUN_VIEW_FULL":        3,
+	}
+)
+
+func (x RunView) Enum() *RunView {
+	p := new(RunView)
+	*p = x
+	return p
+}
+
+func (x RunView) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RunView) Descriptor() protoreflect.EnumDescriptor {
+	return file_graphd_v1_run_proto_enumTypes[5].Descriptor()
+}
+
+func (RunView) Type() protoreflect.EnumType {
+	return &file_graphd_v1_run_proto_enumTypes[5]
+}
+
+func (x RunView) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RunView.Descriptor instead.
+func (RunView) EnumDescriptor() ([]byte, []int) {
+	return file_graphd_v1_run_proto_rawDescGZIP(), []int{5}
+}
+
 // One pass of a graph over a thread, from an input to a stop. It keeps its id
 // when it goes on after questions were answered.
 type Run struct {
@@ -365,9 +423,9 @@ type Run struct {
 	// Questions the run waits for; filled by WaitRun, GetRun, StartRun and
 	// ResumeRun and in the messages opened and end of a stream, not in lists.
 	OpenInterruptIds []string `protobuf:"bytes,11,rep,name=open_interrupt_ids,json=openInterruptIds,proto3" json:"open_interrupt_ids,omitempty"`
-	// The output keys of the state; set when the run has succeeded. One of more
-	// than 1 KiB is read from the checkpoint that shows it, and unset when that
-	// is not kept any more.
+	// The output keys of the state; set when the run has succeeded, and with
+	// RUN_VIEW_FULL also when it is interrupted. One of more than 1 KiB is read
+	// from the checkpoint that shows it, and unset when that is not kept any more.
 	Output *Payload `protobuf:"bytes,12,opt,name=output,proto3" json:"output,omitempty"`
 	// Changes with every change of the run. Unset from StartRun, ResumeRun and in
 	// the opened of Stream and Resume.
@@ -377,7 +435,12 @@ type Run struct {
 	// Empty when the server knows no callers.
 	StartedBy string `protobuf:"bytes,14,opt,name=started_by,json=startedBy,proto3" json:"started_by,omitempty"`
 	// When it begins at the earliest; unset for a run that was to begin at once.
-	BeginTime     *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=begin_time,json=beginTime,proto3" json:"begin_time,omitempty"`
+	BeginTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=begin_time,json=beginTime,proto3" json:"begin_time,omitempty"`
+	// The open interrupts of the run, oldest first and at most 500; filled with
+	// RUN_VIEW_INTERRUPTS and RUN_VIEW_FULL. Unset when they are too large for the
+	// message or for the memory of the server: ListInterrupts reads them in pages.
+	// From StartRun and ResumeRun they have no etag.
+	Interrupts    []*Interrupt `protobuf:"bytes,16,rep,name=interrupts,proto3" json:"interrupts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -513,6 +576,13 @@ func (x *Run) GetStartedBy() string {
 func (x *Run) GetBeginTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.BeginTime
+	}
+	return nil
+}
+
+func (x *Run) GetInterrupts() []*Interrupt {
+	if x != nil {
+		return x.Interrupts
 	}
 	return nil
 }
@@ -1189,7 +1259,7 @@ var File_graphd_v1_run_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xc2\x05\n" +
+	"\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\"\xf8\x05\n" +
 	"\x03Run\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x14\n" +
@@ -1210,7 +1280,10 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"started_by\x18\x0e \x01(\tR\tstartedBy\x129\n" +
 	"\n" +
-	"begin_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\tbeginTime\x1a;\n" +
+	"begin_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\tbeginTime\x124\n" +
+	"\n" +
+	"interrupts\x18\x10 \x03(\v2\x14.graphd.v1.InterruptR\n" +
+	"interrupts\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\t\n" +
@@ -1311,7 +1384,12 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\x1bRESUME_COVERAGE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17RESUME_COVERAGE_PARTIAL\x10\x01\x12\x17\n" +
 	"\x13RESUME_COVERAGE_ALL\x10\x02\x12\x1b\n" +
-	"\x17RESUME_COVERAGE_COLLECT\x10\x03B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\x17RESUME_COVERAGE_COLLECT\x10\x03*c\n" +
+	"\aRunView\x12\x18\n" +
+	"\x14RUN_VIEW_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eRUN_VIEW_BASIC\x10\x01\x12\x17\n" +
+	"\x13RUN_VIEW_INTERRUPTS\x10\x02\x12\x11\n" +
+	"\rRUN_VIEW_FULL\x10\x03B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_run_proto_rawDescOnce sync.Once
@@ -1325,7 +1403,7 @@ func file_graphd_v1_run_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_run_proto_rawDescData
 }
 
-var file_graphd_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_graphd_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_graphd_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_graphd_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: graphd.v1.RunState
@@ -1333,60 +1411,63 @@ var file_graphd_v1_run_proto_goTypes = []any{
 	(OpenInterruptPolicy)(0),      // 2: graphd.v1.OpenInterruptPolicy
 	(DisconnectPolicy)(0),         // 3: graphd.v1.DisconnectPolicy
 	(ResumeCoverage)(0),           // 4: graphd.v1.ResumeCoverage
-	(*Run)(nil),                   // 5: graphd.v1.Run
-	(*RunSpec)(nil),               // 6: graphd.v1.RunSpec
-	(*ResumeSpec)(nil),            // 7: graphd.v1.ResumeSpec
-	(*RunSettings)(nil),           // 8: graphd.v1.RunSettings
-	(*InterruptResponse)(nil),     // 9: graphd.v1.InterruptResponse
-	(*Dismissal)(nil),             // 10: graphd.v1.Dismissal
-	nil,                           // 11: graphd.v1.Run.MetadataEntry
-	nil,                           // 12: graphd.v1.RunSpec.MetadataEntry
-	nil,                           // 13: graphd.v1.RunSpec.ThreadMetadataEntry
-	nil,                           // 14: graphd.v1.ResumeSpec.MetadataEntry
-	(*Failure)(nil),               // 15: graphd.v1.Failure
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*Cursor)(nil),                // 17: graphd.v1.Cursor
-	(*Payload)(nil),               // 18: graphd.v1.Payload
-	(*CheckpointRef)(nil),         // 19: graphd.v1.CheckpointRef
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
-	(*Goto)(nil),                  // 21: graphd.v1.Goto
+	(RunView)(0),                  // 5: graphd.v1.RunView
+	(*Run)(nil),                   // 6: graphd.v1.Run
+	(*RunSpec)(nil),               // 7: graphd.v1.RunSpec
+	(*ResumeSpec)(nil),            // 8: graphd.v1.ResumeSpec
+	(*RunSettings)(nil),           // 9: graphd.v1.RunSettings
+	(*InterruptResponse)(nil),     // 10: graphd.v1.InterruptResponse
+	(*Dismissal)(nil),             // 11: graphd.v1.Dismissal
+	nil,                           // 12: graphd.v1.Run.MetadataEntry
+	nil,                           // 13: graphd.v1.RunSpec.MetadataEntry
+	nil,                           // 14: graphd.v1.RunSpec.ThreadMetadataEntry
+	nil,                           // 15: graphd.v1.ResumeSpec.MetadataEntry
+	(*Failure)(nil),               // 16: graphd.v1.Failure
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*Cursor)(nil),                // 18: graphd.v1.Cursor
+	(*Payload)(nil),               // 19: graphd.v1.Payload
+	(*Interrupt)(nil),             // 20: graphd.v1.Interrupt
+	(*CheckpointRef)(nil),         // 21: graphd.v1.CheckpointRef
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*Goto)(nil),                  // 23: graphd.v1.Goto
 }
 var file_graphd_v1_run_proto_depIdxs = []int32{
 	0,  // 0: graphd.v1.Run.state:type_name -> graphd.v1.RunState
-	15, // 1: graphd.v1.Run.failure:type_name -> graphd.v1.Failure
-	11, // 2: graphd.v1.Run.metadata:type_name -> graphd.v1.Run.MetadataEntry
-	16, // 3: graphd.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	16, // 4: graphd.v1.Run.update_time:type_name -> google.protobuf.Timestamp
-	17, // 5: graphd.v1.Run.applied_through:type_name -> graphd.v1.Cursor
-	18, // 6: graphd.v1.Run.output:type_name -> graphd.v1.Payload
-	16, // 7: graphd.v1.Run.begin_time:type_name -> google.protobuf.Timestamp
-	18, // 8: graphd.v1.RunSpec.input:type_name -> graphd.v1.Payload
-	19, // 9: graphd.v1.RunSpec.replay_from:type_name -> graphd.v1.CheckpointRef
-	18, // 10: graphd.v1.RunSpec.context:type_name -> graphd.v1.Payload
-	12, // 11: graphd.v1.RunSpec.metadata:type_name -> graphd.v1.RunSpec.MetadataEntry
-	20, // 12: graphd.v1.RunSpec.run_timeout:type_name -> google.protobuf.Duration
-	1,  // 13: graphd.v1.RunSpec.concurrency:type_name -> graphd.v1.ConcurrencyPolicy
-	2,  // 14: graphd.v1.RunSpec.open_interrupts:type_name -> graphd.v1.OpenInterruptPolicy
-	18, // 15: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
-	21, // 16: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
-	19, // 17: graphd.v1.RunSpec.input_at:type_name -> graphd.v1.CheckpointRef
-	20, // 18: graphd.v1.RunSpec.begin_after:type_name -> google.protobuf.Duration
-	13, // 19: graphd.v1.RunSpec.thread_metadata:type_name -> graphd.v1.RunSpec.ThreadMetadataEntry
-	9,  // 20: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
-	9,  // 21: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
-	4,  // 22: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
-	18, // 23: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
-	21, // 24: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
-	14, // 25: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
-	8,  // 26: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
-	18, // 27: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
-	18, // 28: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
-	10, // 29: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	16, // 1: graphd.v1.Run.failure:type_name -> graphd.v1.Failure
+	12, // 2: graphd.v1.Run.metadata:type_name -> graphd.v1.Run.MetadataEntry
+	17, // 3: graphd.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	17, // 4: graphd.v1.Run.update_time:type_name -> google.protobuf.Timestamp
+	18, // 5: graphd.v1.Run.applied_through:type_name -> graphd.v1.Cursor
+	19, // 6: graphd.v1.Run.output:type_name -> graphd.v1.Payload
+	17, // 7: graphd.v1.Run.begin_time:type_name -> google.protobuf.Timestamp
+	20, // 8: graphd.v1.Run.interrupts:type_name -> graphd.v1.Interrupt
+	19, // 9: graphd.v1.RunSpec.input:type_name -> graphd.v1.Payload
+	21, // 10: graphd.v1.RunSpec.replay_from:type_name -> graphd.v1.CheckpointRef
+	19, // 11: graphd.v1.RunSpec.context:type_name -> graphd.v1.Payload
+	13, // 12: graphd.v1.RunSpec.metadata:type_name -> graphd.v1.RunSpec.MetadataEntry
+	22, // 13: graphd.v1.RunSpec.run_timeout:type_name -> google.protobuf.Duration
+	1,  // 14: graphd.v1.RunSpec.concurrency:type_name -> graphd.v1.ConcurrencyPolicy
+	2,  // 15: graphd.v1.RunSpec.open_interrupts:type_name -> graphd.v1.OpenInterruptPolicy
+	19, // 16: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
+	23, // 17: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
+	21, // 18: graphd.v1.RunSpec.input_at:type_name -> graphd.v1.CheckpointRef
+	22, // 19: graphd.v1.RunSpec.begin_after:type_name -> google.protobuf.Duration
+	14, // 20: graphd.v1.RunSpec.thread_metadata:type_name -> graphd.v1.RunSpec.ThreadMetadataEntry
+	10, // 21: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
+	10, // 22: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
+	4,  // 23: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
+	19, // 24: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
+	23, // 25: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
+	15, // 26: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
+	9,  // 27: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
+	19, // 28: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
+	19, // 29: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
+	11, // 30: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_run_proto_init() }
@@ -1394,6 +1475,7 @@ func file_graphd_v1_run_proto_init() {
 	if File_graphd_v1_run_proto != nil {
 		return
 	}
+	file_graphd_v1_interrupt_proto_init()
 	file_graphd_v1_payload_proto_init()
 	file_graphd_v1_run_proto_msgTypes[1].OneofWrappers = []any{
 		(*RunSpec_Input)(nil),
@@ -1408,7 +1490,7 @@ func file_graphd_v1_run_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_run_proto_rawDesc), len(file_graphd_v1_run_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,

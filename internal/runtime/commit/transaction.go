@@ -20,8 +20,10 @@ type Tx struct {
 	// or the graph itself causes them.
 	Actor      string
 	LiveEvents []checkpoint.Event // for followers: Events with states filled in
-	redactions []redaction        // stored in place of parts of the change
-	waitingRun string             // that may go on by itself before the change, "" = none
+	// LiveOutput is the output of a run that the change makes wait, for followers; "" = none asks for it.
+	LiveOutput payload.JSON
+	redactions []redaction // stored in place of parts of the change
+	waitingRun string      // that may go on by itself before the change, "" = none
 }
 
 // Build adds to a change. It may be called several times and must not have

@@ -5,12 +5,15 @@ import (
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // SetStoppedRun records how a change ends a run, so that followers need not read
 // the store. It records only runs that the change contains completely.
-func (t *Topic) SetStoppedRun(c *checkpoint.Change) {
+//
+// output is that of a run that waits, "" = not known.
+func (t *Topic) SetStoppedRun(c *checkpoint.Change, output payload.JSON) {
 	if len(c.Runs) == 0 {
 		return
 	}
@@ -33,13 +36,32 @@ func (t *Topic) SetStoppedRun(c *checkpoint.Change) {
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	s := &runtime.StoppedRun{Run: run}
+	s := &runtime.StoppedRun{Run: run, Output: output}
 	for i := range open {
 		s.OpenInterrupts = append(s.OpenInterrupts, open[i].ID)
+	}
+	if isSmall(open) {
+		s.Interrupts = open
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stoppedRun = s
+}
+
+// maxStoppedBytes bounds the interrupts that a topic keeps of a run that has stopped.
+const maxStoppedBytes = 64 << 10
+
+// isSmall reports whether interrupts may be kept in memory: they are small, and have no parts
+// that only the store keeps.
+func isSmall(open []checkpoint.Interrupt) bool {
+	bytes := 0
+	for i := range open {
+		bytes += open[i].Size()
+		if open[i].HidesParts() {
+			return false
+		}
+	}
+	return bytes <= maxStoppedBytes
 }
 
 // StoppedRun returns how a run stopped with an event that was handed out, if that

@@ -44,6 +44,7 @@ type Topic struct {
 	reads           map[readKey]*sharedRead // of the log, that have not begun
 	valuesFollowers int                     // followers that want values events filled in
 	inputsFollowers int                     // followers that want scheduled tasks filled in
+	stopFollowers   int                     // followers that wait for the stop of a run
 	isDeleted       bool                    // the thread was deleted; the last batch has EventDeleted
 	generation      uint64                  // counts the changes that the store may have accepted without a publication
 	droppedPos      uint64                  // position of the newest ephemeral event that was dropped, plus 1
@@ -333,6 +334,9 @@ func (t *Topic) addFollower(f *Follower) {
 	if f.wantsInputs {
 		t.inputsFollowers++
 	}
+	if f.waitsForStop {
+		t.stopFollowers++
+	}
 }
 
 // removeFollower removes a follower. It empties the ring when all others have passed it.
@@ -350,6 +354,9 @@ func (t *Topic) removeFollower(f *Follower) {
 	if f.wantsInputs {
 		t.inputsFollowers--
 	}
+	if f.waitsForStop {
+		t.stopFollowers--
+	}
 }
 
 // WantsValues reports whether a follower wants the state with values events.
@@ -357,6 +364,13 @@ func (t *Topic) WantsValues() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.valuesFollowers > 0
+}
+
+// WantsOutput reports whether a follower waits for the stop of a run.
+func (t *Topic) WantsOutput() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stopFollowers > 0
 }
 
 // WantsInputs reports whether a follower wants the inputs of scheduled tasks.

@@ -19,7 +19,7 @@ type heldThread struct {
 
 // publishChange shows a stored change to followers.
 func (h *heldThread) publishChange(t *commit.Tx) {
-	h.topic.SetStoppedRun(&t.Change)
+	h.topic.SetStoppedRun(&t.Change, t.LiveOutput)
 	h.topic.PublishEvents(t.LiveEvents)
 }
 
@@ -34,6 +34,9 @@ func (f *topicFollowers) PublishEphemeral(e checkpoint.Event) { f.feed.PublishEp
 
 // WantsValues reports whether a follower wants states.
 func (f *topicFollowers) WantsValues() bool { return f.topic.WantsValues() }
+
+// WantsOutput reports whether a follower waits for the stop of a run.
+func (f *topicFollowers) WantsOutput() bool { return f.topic.WantsOutput() }
 
 // WantsInputs reports whether a follower wants the inputs of scheduled tasks.
 func (f *topicFollowers) WantsInputs() bool { return f.topic.WantsInputs() }

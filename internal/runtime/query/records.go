@@ -255,6 +255,19 @@ func (r *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	}
 }
 
+// OpenInterrupts returns the interrupts that a run waits for, the oldest first and at most that many. whole
+// says that they are all of those: large ones are not. The errors are those of Interrupts; a call does
+// not wait for memory for long.
+func (r *Reader) OpenInterrupts(
+	ctx context.Context, memory *runtime.CallMemory, thread, run string, most int,
+) (open []checkpoint.Interrupt, whole bool, err error) {
+	q := checkpoint.InterruptQuery{
+		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	}
+	open, err = r.ListInterrupts(ctx, memory, runtime.PartWaitTimeout, q)
+	return open, len(open) == most || !checkpoint.IsPart(open, most, (*checkpoint.Interrupt).Size), err
+}
+
 // ListInterrupts lists interrupts as Interrupts does, and waits for memory for no longer
 // than timeout.
 func (r *Reader) ListInterrupts(

@@ -13,6 +13,7 @@ type builder struct {
 	head          *checkpoint.Head
 	reservation   *runtime.ReadReservation // for records that it reads; nil = without a limit
 	withSubgraphs bool
+	onlyOutput    bool
 	maxBytes      int // limit of the bytes that a snapshot holds besides its values, 0 = no limit
 	heldBytes     int // of these
 	subgraphInterrupts

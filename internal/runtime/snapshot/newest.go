@@ -37,7 +37,12 @@ func (b *builder) newestSnapshot(ctx context.Context, s *pregel.State) (runtime.
 		return runtime.Snapshot{}, err
 	}
 	v := superstep.NewPreview(s, p)
-	snap := runtime.Snapshot{Checkpoint: s.Checkpoint(), Values: v.PartialValues()}
+	snap := runtime.Snapshot{Checkpoint: s.Checkpoint()}
+	if b.onlyOutput {
+		snap.Values = v.PartialOutput()
+		return snap, nil
+	}
+	snap.Values = v.PartialValues()
 	for _, t := range v.ListTasksWithHandlers() {
 		one, open, err := b.describeTask(ctx, v, t)
 		if err == nil {

@@ -71,7 +71,7 @@ func (r *Reader) readState(ctx context.Context, req runtime.StateRequest, memory
 	if head.Graph == "" {
 		return runtime.Snapshot{Values: "{}", Checkpoint: &checkpoint.Checkpoint{}, LogID: head.LogID}, nil
 	}
-	b := &builder{reader: r.reader, store: r.store, head: &head, withSubgraphs: req.WithSubgraphs, maxBytes: req.MaxBytes, reservation: memory}
+	b := &builder{reader: r.reader, store: r.store, head: &head, withSubgraphs: req.WithSubgraphs, onlyOutput: req.OnlyOutput, maxBytes: req.MaxBytes, reservation: memory}
 	snap, err := b.readSnapshot(ctx, req.Namespace, req.Checkpoint)
 	if errors.Is(err, errTooManyResults) {
 		return snap, tooLargeError(snap.Checkpoint, b.maxBytes)
@@ -84,6 +84,18 @@ func (r *Reader) readState(ctx context.Context, req runtime.StateRequest, memory
 	}
 	snap.LastEvent, snap.LogID = head.LastEvent, head.LogID
 	return snap, err
+}
+
+// ReadOutputOfWaiting returns the output keys of the newest state of a run that waits for answers, with the
+// results so far of the tasks of its superstep. It is "" when the thread has gone on with another run.
+// The errors are those of ReadState.
+func (r *Reader) ReadOutputOfWaiting(ctx context.Context, memory *runtime.CallMemory, run *checkpoint.Run) (payload.JSON, error) {
+	head, err := r.reader.Thread(ctx, run.Thread)
+	if err != nil || head.Run != run.ID {
+		return "", err
+	}
+	snap, err := r.ReadState(ctx, runtime.StateRequest{Thread: run.Thread, OnlyOutput: true, Memory: memory}, runtime.PartWaitTimeout)
+	return snap.Values, err
 }
 
 func selectKeys(values payload.JSON, keys []string) (payload.JSON, error) {

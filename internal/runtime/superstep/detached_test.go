@@ -29,6 +29,7 @@ type silentFollowers struct{ ephemeral []checkpoint.Event }
 
 func (f *silentFollowers) PublishEphemeral(e checkpoint.Event) { f.ephemeral = append(f.ephemeral, e) }
 func (*silentFollowers) WantsValues() bool                     { return false }
+func (*silentFollowers) WantsOutput() bool                     { return false }
 func (*silentFollowers) WantsInputs() bool                     { return false }
 
 // routerExecutor runs the routing code of a worker.

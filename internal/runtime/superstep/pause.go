@@ -52,7 +52,9 @@ func (s *superstep) putInterrupts(t *commit.Tx) error {
 		return err
 	}
 	s.putPreview(t)
-	if state := s.partialState(); state != fr.state && state.HasOutputChanged() {
+	state := s.partialState()
+	fr.putLiveOutput(t, state)
+	if state != fr.state && state.HasOutputChanged() {
 		t.EmitRedacted(checkpoint.Event{
 			Kind: checkpoint.EventValues, Namespace: fr.state.Namespace(), Step: fr.state.NextStep(),
 			Value: state.Values(),

@@ -35,10 +35,15 @@ func (p *Preview) State() *pregel.State { return p.frame.state }
 func (p *Preview) Tasks() []*pregel.Task { return p.frame.tasks }
 
 // PartialValues returns the values with the writes of the finished tasks.
-func (p *Preview) PartialValues() payload.JSON {
+func (p *Preview) PartialValues() payload.JSON { return p.partialState().Values() }
+
+// PartialOutput returns the output keys of those values.
+func (p *Preview) PartialOutput() payload.JSON { return p.partialState().Output() }
+
+func (p *Preview) partialState() *pregel.State {
 	s := p.frame.planSuperstep()
 	s.loadPreview(&p.frame.pending)
-	return s.partialState().Values()
+	return s.partialState()
 }
 
 // FindRecord returns the stored record of a task.

@@ -3,6 +3,7 @@ package superstep
 import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -31,8 +32,11 @@ func (cw changeWriter) putRunEnd(s *pregel.State, v *End) error {
 		cw.PutBreakpoint(v.breakpoint, s.NextStep())
 	}
 	run.State, run.Failure, run.Updated = v.State, v.Failure, cw.Now
-	if v.State == checkpoint.RunSucceeded {
+	switch {
+	case v.State == checkpoint.RunSucceeded:
 		run.Output, run.Result = storedOutput(s)
+	case v.breakpoint != nil:
+		fr.putLiveOutput(cw.Tx, s)
 	}
 	if v.State != checkpoint.RunInterrupted && v.State != checkpoint.RunFailed {
 		if err := WithdrawInterrupts(fr.thread.StoreCtx, fr.env.Reader, cw.Tx, run.ID, checkpoint.InterruptCancelled); err != nil {
@@ -73,6 +77,18 @@ func (cw changeWriter) keepsEnd(c *checkpoint.Cancel, v *End) bool {
 func (cw changeWriter) putUnpassedBreakpoint(q checkpoint.Interrupt) {
 	q.State, q.Created, q.Updated = checkpoint.InterruptCancelled, cw.Now, cw.Now
 	cw.Interrupts = append(cw.Interrupts, q)
+}
+
+// maxLiveOutput is how many bytes the state of a run may have whose output is made for those who
+// wait for its stop. A larger one is read from the store.
+const maxLiveOutput = 64 << 10
+
+// putLiveOutput puts the output of the state at which a run waits into a change, for those who wait
+// for its stop.
+func (fr *frame) putLiveOutput(t *commit.Tx, s *pregel.State) {
+	if fr.level.isRoot && s.MemoryBytes() <= maxLiveOutput && fr.thread.Followers.WantsOutput() {
+		t.LiveOutput = s.Output()
+	}
 }
 
 // maxStoredOutput is how many bytes of output stand in the record of a run.

@@ -53,6 +53,7 @@ type Committer interface {
 type Followers interface {
 	PublishEphemeral(e checkpoint.Event)
 	WantsValues() bool
+	WantsOutput() bool
 	WantsInputs() bool
 }
 

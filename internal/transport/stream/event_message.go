@@ -166,19 +166,3 @@ func (r *Registry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
 	}
 	return e
 }
-
-// maxOpenIDs bounds Run.open_interrupt_ids.
-const maxOpenIDs = 500
-
-// DescribeRun converts a run with the interrupts that it waits for. Errors: those
-// of the store.
-func (s *Streamer) DescribeRun(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
-	if run.State != checkpoint.RunInterrupted {
-		return wire.RunToProto(run, logID, nil), nil
-	}
-	ids, err := s.Engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs)
-	if err != nil {
-		return nil, err
-	}
-	return wire.RunToProto(run, logID, ids), nil
-}

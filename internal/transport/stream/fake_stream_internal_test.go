@@ -107,6 +107,14 @@ func (f *fakeThread) OpenInterruptIDs(context.Context, string, string, int) ([]s
 	return []string{"q1"}, nil
 }
 
+func (f *fakeThread) OpenInterrupts(context.Context, *runtime.CallMemory, string, string, int) ([]checkpoint.Interrupt, bool, error) {
+	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, true, nil
+}
+
+func (f *fakeThread) OutputOfWaiting(context.Context, *runtime.CallMemory, *checkpoint.Run) (payload.JSON, error) {
+	return f.values, f.stateErr
+}
+
 func (f *fakeThread) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
 	return f.snapshot, nil
 }

@@ -12,14 +12,23 @@ import (
 type Engine interface {
 	Runs
 	Threads
+	Interrupts
 	Values
 }
 
 // Runs reads and stops runs.
 type Runs interface {
 	Run(ctx context.Context, memory *runtime.CallMemory, thread, run string) (checkpoint.Run, error)
-	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
+	// OutputOfWaiting returns the output keys of the state of a run that waits.
+	OutputOfWaiting(ctx context.Context, memory *runtime.CallMemory, run *checkpoint.Run) (payload.JSON, error)
 	Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error)
+}
+
+// Interrupts reads the interrupts that runs wait for.
+type Interrupts interface {
+	// OpenInterrupts returns at most so many of them; whole says that they are all of those.
+	OpenInterrupts(ctx context.Context, memory *runtime.CallMemory, thread, run string, most int) (open []checkpoint.Interrupt, whole bool, err error)
+	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 }
 
 // Threads reads threads and their states.

@@ -10,9 +10,9 @@ import (
 )
 
 // WaitUntilStopped waits until the run of a subscription stops, and returns it as it
-// stopped. Errors: ErrWaitElapsed when there is more to tell than a stop, because no
+// stopped, as a view shows it. Errors: ErrWaitElapsed when there is more to tell than a stop, because no
 // worker can run a task or events are lost; the cause of ctx; and those of the engine.
-func (s *Streamer) WaitUntilStopped(ctx context.Context, sub *Subscription) (*graphdv1.Run, error) {
+func (s *Streamer) WaitUntilStopped(ctx context.Context, sub *Subscription, view graphdv1.RunView) (*graphdv1.Run, error) {
 	a := &activeStream{Streamer: s, Subscription: sub, memory: interceptor.CallMemoryOf(ctx)}
 	if a.follower == nil {
 		a.follower = s.awaitStop(a.head.Thread, a.lastSeq, a.mark)
@@ -31,10 +31,10 @@ func (s *Streamer) WaitUntilStopped(ctx context.Context, sub *Subscription) (*gr
 			return nil, err
 		}
 		if stop != nil {
-			return a.readStoppedRun(ctx, a.run.ID, stop)
+			return a.readStoppedRun(ctx, a.run.ID, stop, view)
 		}
 	}
-	return a.readStoppedRun(ctx, a.run.ID, nil)
+	return a.readStoppedRun(ctx, a.run.ID, nil, view)
 }
 
 // findAwaitedStop returns the event that is the awaited stop, nil if there is none.

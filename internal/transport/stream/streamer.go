@@ -248,7 +248,7 @@ func (a *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 			}
 			shown.Output = again.Output
 		}
-		run, err := a.DescribeRun(ctx, shown, a.head.LogID)
+		run, err := a.DescribeRun(ctx, shown, a.head.LogID, graphdv1.RunView_RUN_VIEW_BASIC)
 		if err != nil {
 			return nil, err
 		}
@@ -422,7 +422,7 @@ func (a *activeStream) newEndMessage(
 	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: a.currentCursor()}
 	runID := ""
 	if followed := a.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
-		run, err := a.readStoppedRun(ctx, followed.ID, stop)
+		run, err := a.readStoppedRun(ctx, followed.ID, stop, graphdv1.RunView_RUN_VIEW_BASIC)
 		if err != nil {
 			return nil, a.withResumePosition(err)
 		}
@@ -435,13 +435,17 @@ func (a *activeStream) newEndMessage(
 }
 
 // readStoppedRun returns the followed run as it is, or as it was when it stopped.
-func (a *activeStream) readStoppedRun(ctx context.Context, id string, stop *checkpoint.Event) (*graphdv1.Run, error) {
+func (a *activeStream) readStoppedRun(
+	ctx context.Context, id string, stop *checkpoint.Event, view graphdv1.RunView,
+) (*graphdv1.Run, error) {
 	witness, ok := a.follower.(interface {
 		StoppedRun(run string, event uint64) (runtime.StoppedRun, bool)
 	})
 	if ok && stop != nil {
-		if s, ok := witness.StoppedRun(id, stop.Seq); ok {
-			return wire.RunToProto(s.Run, a.head.LogID, s.OpenInterrupts[:min(len(s.OpenInterrupts), maxOpenIDs)]), nil
+		if stopped, ok := witness.StoppedRun(id, stop.Seq); ok {
+			if run := a.describeStoppedRun(&stopped, a.head.LogID, view); run != nil {
+				return run, nil
+			}
 		}
 	}
 	run, err := a.Engine.Run(ctx, a.memory, a.head.Thread, id)
@@ -451,7 +455,7 @@ func (a *activeStream) readStoppedRun(ctx context.Context, id string, stop *chec
 	if stop != nil {
 		run.State, run.Failure = stop.State, stop.Failure
 	}
-	return a.DescribeRun(ctx, run, a.head.LogID)
+	return a.DescribeRun(ctx, run, a.head.LogID, view)
 }
 
 // cancelTimeout bounds the cancel that a client asked for by leaving.

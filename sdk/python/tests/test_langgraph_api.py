@@ -76,6 +76,16 @@ async def test_one_of_several_answers_at_once_counts(client: LangGraphClient) ->
         assert await http_status(client.runs.create(thread, "review", command={"resume": answers[0]})) == 409
 
 
+async def test_a_run_that_waits_shows_its_output_so_far(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    waited: Any = await client.runs.wait(thread, "half", input={"topic": "t"})
+    joined: Any = await client.runs.join(thread, (await client.runs.list(thread))[0]["run_id"])
+    assert joined == waited
+    (asked,) = waited.pop("__interrupt__")
+    assert asked["value"] == "go on?"
+    assert waited == {"topic": "t", "quick": "done"}
+
+
 @pytest.mark.parametrize("strict", [None, True])
 async def test_answers_that_fit_no_question_are_refused(client: LangGraphClient, strict: bool | None) -> None:
     thread = await new_thread(client)

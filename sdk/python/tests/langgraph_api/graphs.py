@@ -56,6 +56,22 @@ def join(state: Twins) -> dict:
     return {"answers": ["join"]}
 
 
+class Half(TypedDict, total=False):
+    """A question beside a node that is done."""
+
+    topic: str
+    quick: str
+    answer: str
+
+
+def be_quick(state: Half) -> dict:
+    return {"quick": "done"}
+
+
+def ask_slowly(state: Half) -> dict:
+    return {"answer": interrupt("go on?")}
+
+
 class Inbox(TypedDict, total=False):
     """A mail to send, with a question in the form of Agent Inbox."""
 
@@ -157,6 +173,11 @@ def build_graphs(server: str) -> list[AttachedGraph]:
     twins.add_edge(START, "ask_b")
     twins.add_edge(["ask_a", "ask_b"], "join")
 
+    half = StateGraph(Half)
+    for node in (be_quick, ask_slowly):
+        half.add_node(node)
+        half.add_edge(START, node.__name__)
+
     inbox = StateGraph(Inbox)
     inbox.add_node(triage)
     inbox.add_edge(START, "triage")
@@ -188,6 +209,7 @@ def build_graphs(server: str) -> list[AttachedGraph]:
     builders = {
         "review": review,
         "twins": twins,
+        "half": half,
         "inbox": inbox,
         "agent": agent,
         "slow": slow,

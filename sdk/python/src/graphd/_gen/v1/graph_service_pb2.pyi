@@ -58,42 +58,50 @@ class WatchRequest(_message.Message):
     def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., after: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., beginning: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., now: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., filter: _Optional[_Union[_event_pb2.EventFilter, _Mapping]] = ..., snapshot_first: bool = ..., follow: bool = ..., recent_ephemeral: bool = ...) -> None: ...
 
 class StartRunRequest(_message.Message):
-    __slots__ = ("run", "request_id", "wait")
+    __slots__ = ("run", "request_id", "wait", "view")
     RUN_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     WAIT_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
     run: _run_pb2.RunSpec
     request_id: str
     wait: _duration_pb2.Duration
-    def __init__(self, run: _Optional[_Union[_run_pb2.RunSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    view: _run_pb2.RunView
+    def __init__(self, run: _Optional[_Union[_run_pb2.RunSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., view: _Optional[_Union[_run_pb2.RunView, str]] = ...) -> None: ...
 
 class ResumeRunRequest(_message.Message):
-    __slots__ = ("resume", "request_id", "wait")
+    __slots__ = ("resume", "request_id", "wait", "view")
     RESUME_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     WAIT_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
     resume: _run_pb2.ResumeSpec
     request_id: str
     wait: _duration_pb2.Duration
-    def __init__(self, resume: _Optional[_Union[_run_pb2.ResumeSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    view: _run_pb2.RunView
+    def __init__(self, resume: _Optional[_Union[_run_pb2.ResumeSpec, _Mapping]] = ..., request_id: _Optional[str] = ..., wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., view: _Optional[_Union[_run_pb2.RunView, str]] = ...) -> None: ...
 
 class WaitRunRequest(_message.Message):
-    __slots__ = ("thread_id", "run_id", "wait")
+    __slots__ = ("thread_id", "run_id", "wait", "view")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     WAIT_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     run_id: str
     wait: _duration_pb2.Duration
-    def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    view: _run_pb2.RunView
+    def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., wait: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., view: _Optional[_Union[_run_pb2.RunView, str]] = ...) -> None: ...
 
 class GetRunRequest(_message.Message):
-    __slots__ = ("thread_id", "run_id")
+    __slots__ = ("thread_id", "run_id", "view")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     run_id: str
-    def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ...) -> None: ...
+    view: _run_pb2.RunView
+    def __init__(self, thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., view: _Optional[_Union[_run_pb2.RunView, str]] = ...) -> None: ...
 
 class ListRunsRequest(_message.Message):
     __slots__ = ("thread_id", "page_size", "page_token", "filter")

@@ -14,10 +14,11 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from graphd._gen.v1 import interrupt_pb2 as graphd_dot_v1_dot_interrupt__pb2
 from graphd._gen.v1 import payload_pb2 as graphd_dot_v1_dot_payload__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\x98\x04\n\x03Run\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\r\n\x05graph\x18\x03 \x01(\t\x12\x15\n\rgraph_version\x18\x04 \x01(\t\x12\"\n\x05state\x18\x05 \x01(\x0e\x32\x13.graphd.v1.RunState\x12#\n\x07\x66\x61ilure\x18\x06 \x01(\x0b\x32\x12.graphd.v1.Failure\x12.\n\x08metadata\x18\x07 \x03(\x0b\x32\x1c.graphd.v1.Run.MetadataEntry\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x0f\x61pplied_through\x18\n \x01(\x0b\x32\x11.graphd.v1.Cursor\x12\x1a\n\x12open_interrupt_ids\x18\x0b \x03(\t\x12\"\n\x06output\x18\x0c \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0c\n\x04\x65tag\x18\r \x01(\t\x12\x12\n\nstarted_by\x18\x0e \x01(\t\x12.\n\nbegin_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x85\x07\n\x07RunSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x15\n\rcreate_thread\x18\x02 \x01(\x08\x12\r\n\x05graph\x18\x03 \x01(\t\x12\x15\n\rgraph_version\x18\x04 \x01(\t\x12#\n\x05input\x18\x05 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x00\x12/\n\x0breplay_from\x18\x06 \x01(\x0b\x32\x18.graphd.v1.CheckpointRefH\x00\x12#\n\x07\x63ontext\x18\x07 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x32\n\x08metadata\x18\x08 \x03(\x0b\x32 .graphd.v1.RunSpec.MetadataEntry\x12\x18\n\x10interrupt_before\x18\t \x03(\t\x12\x17\n\x0finterrupt_after\x18\n \x03(\t\x12\x12\n\nstep_limit\x18\x0b \x01(\r\x12.\n\x0brun_timeout\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x31\n\x0b\x63oncurrency\x18\r \x01(\x0e\x32\x1c.graphd.v1.ConcurrencyPolicy\x12\x37\n\x0fopen_interrupts\x18\x0e \x01(\x0e\x32\x1e.graphd.v1.OpenInterruptPolicy\x12\x0e\n\x06run_id\x18\x0f \x01(\t\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x10 \x01(\t\x12\"\n\x06update\x18\x11 \x01(\x0b\x32\x12.graphd.v1.Payload\x12%\n\x0cgoto_targets\x18\x12 \x03(\x0b\x32\x0f.graphd.v1.Goto\x12*\n\x08input_at\x18\x13 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12.\n\x0b\x62\x65gin_after\x18\x14 \x01(\x0b\x32\x19.google.protobuf.Duration\x12?\n\x0fthread_metadata\x18\x15 \x03(\x0b\x32&.graphd.v1.RunSpec.ThreadMetadataEntry\x12\x0f\n\x07webhook\x18\x16 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x35\n\x13ThreadMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x07\n\x05start\"\xb9\x03\n\nResumeSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12/\n\tresponses\x18\x02 \x03(\x0b\x32\x1c.graphd.v1.InterruptResponse\x12,\n\x06single\x18\x03 \x01(\x0b\x32\x1c.graphd.v1.InterruptResponse\x12+\n\x08\x63overage\x18\x04 \x01(\x0e\x32\x19.graphd.v1.ResumeCoverage\x12\"\n\x06update\x18\x05 \x01(\x0b\x32\x12.graphd.v1.Payload\x12%\n\x0cgoto_targets\x18\x06 \x03(\x0b\x32\x0f.graphd.v1.Goto\x12\x35\n\x08metadata\x18\x07 \x03(\x0b\x32#.graphd.v1.ResumeSpec.MetadataEntry\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x08 \x01(\t\x12(\n\x08settings\x18\t \x01(\x0b\x32\x16.graphd.v1.RunSettings\x12\x0f\n\x07webhook\x18\n \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"y\n\x0bRunSettings\x12#\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x18\n\x10interrupt_before\x18\x02 \x03(\t\x12\x17\n\x0finterrupt_after\x18\x03 \x03(\t\x12\x12\n\nstep_limit\x18\x04 \x01(\r\"\xae\x01\n\x11InterruptResponse\x12\x14\n\x0cinterrupt_id\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x00\x12)\n\tdismissal\x18\x03 \x01(\x0b\x32\x14.graphd.v1.DismissalH\x00\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0c\n\x04seen\x18\x06 \x01(\tB\t\n\x07outcome\"\x1b\n\tDismissal\x12\x0e\n\x06reason\x18\x01 \x01(\t*\x82\x02\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x19\n\x15RUN_STATE_INTERRUPTED\x10\x03\x12\x18\n\x14RUN_STATE_CANCELLING\x10\x04\x12\x17\n\x13RUN_STATE_SUCCEEDED\x10\x05\x12\x14\n\x10RUN_STATE_FAILED\x10\x06\x12\x17\n\x13RUN_STATE_CANCELLED\x10\x07\x12\x17\n\x13RUN_STATE_TIMED_OUT\x10\x08\x12\x18\n\x14RUN_STATE_SUPERSEDED\x10\t*\xc4\x01\n\x11\x43oncurrencyPolicy\x12\"\n\x1e\x43ONCURRENCY_POLICY_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x43ONCURRENCY_POLICY_REJECT\x10\x01\x12\x1e\n\x1a\x43ONCURRENCY_POLICY_ENQUEUE\x10\x02\x12$\n CONCURRENCY_POLICY_CANCEL_ACTIVE\x10\x03\x12&\n\"CONCURRENCY_POLICY_ROLLBACK_ACTIVE\x10\x04*\xa4\x01\n\x13OpenInterruptPolicy\x12%\n!OPEN_INTERRUPT_POLICY_UNSPECIFIED\x10\x00\x12 \n\x1cOPEN_INTERRUPT_POLICY_REJECT\x10\x01\x12!\n\x1dOPEN_INTERRUPT_POLICY_DISCARD\x10\x02\x12!\n\x1dOPEN_INTERRUPT_POLICY_ENQUEUE\x10\x03*s\n\x10\x44isconnectPolicy\x12!\n\x1d\x44ISCONNECT_POLICY_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x44ISCONNECT_POLICY_CONTINUE\x10\x01\x12\x1c\n\x18\x44ISCONNECT_POLICY_CANCEL\x10\x02*\x84\x01\n\x0eResumeCoverage\x12\x1f\n\x1bRESUME_COVERAGE_UNSPECIFIED\x10\x00\x12\x1b\n\x17RESUME_COVERAGE_PARTIAL\x10\x01\x12\x17\n\x13RESUME_COVERAGE_ALL\x10\x02\x12\x1b\n\x17RESUME_COVERAGE_COLLECT\x10\x03\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13graphd/v1/run.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\"\xc2\x04\n\x03Run\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\r\n\x05graph\x18\x03 \x01(\t\x12\x15\n\rgraph_version\x18\x04 \x01(\t\x12\"\n\x05state\x18\x05 \x01(\x0e\x32\x13.graphd.v1.RunState\x12#\n\x07\x66\x61ilure\x18\x06 \x01(\x0b\x32\x12.graphd.v1.Failure\x12.\n\x08metadata\x18\x07 \x03(\x0b\x32\x1c.graphd.v1.Run.MetadataEntry\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x0f\x61pplied_through\x18\n \x01(\x0b\x32\x11.graphd.v1.Cursor\x12\x1a\n\x12open_interrupt_ids\x18\x0b \x03(\t\x12\"\n\x06output\x18\x0c \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0c\n\x04\x65tag\x18\r \x01(\t\x12\x12\n\nstarted_by\x18\x0e \x01(\t\x12.\n\nbegin_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\ninterrupts\x18\x10 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x85\x07\n\x07RunSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x15\n\rcreate_thread\x18\x02 \x01(\x08\x12\r\n\x05graph\x18\x03 \x01(\t\x12\x15\n\rgraph_version\x18\x04 \x01(\t\x12#\n\x05input\x18\x05 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x00\x12/\n\x0breplay_from\x18\x06 \x01(\x0b\x32\x18.graphd.v1.CheckpointRefH\x00\x12#\n\x07\x63ontext\x18\x07 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x32\n\x08metadata\x18\x08 \x03(\x0b\x32 .graphd.v1.RunSpec.MetadataEntry\x12\x18\n\x10interrupt_before\x18\t \x03(\t\x12\x17\n\x0finterrupt_after\x18\n \x03(\t\x12\x12\n\nstep_limit\x18\x0b \x01(\r\x12.\n\x0brun_timeout\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x31\n\x0b\x63oncurrency\x18\r \x01(\x0e\x32\x1c.graphd.v1.ConcurrencyPolicy\x12\x37\n\x0fopen_interrupts\x18\x0e \x01(\x0e\x32\x1e.graphd.v1.OpenInterruptPolicy\x12\x0e\n\x06run_id\x18\x0f \x01(\t\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x10 \x01(\t\x12\"\n\x06update\x18\x11 \x01(\x0b\x32\x12.graphd.v1.Payload\x12%\n\x0cgoto_targets\x18\x12 \x03(\x0b\x32\x0f.graphd.v1.Goto\x12*\n\x08input_at\x18\x13 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12.\n\x0b\x62\x65gin_after\x18\x14 \x01(\x0b\x32\x19.google.protobuf.Duration\x12?\n\x0fthread_metadata\x18\x15 \x03(\x0b\x32&.graphd.v1.RunSpec.ThreadMetadataEntry\x12\x0f\n\x07webhook\x18\x16 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x35\n\x13ThreadMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x07\n\x05start\"\xb9\x03\n\nResumeSpec\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12/\n\tresponses\x18\x02 \x03(\x0b\x32\x1c.graphd.v1.InterruptResponse\x12,\n\x06single\x18\x03 \x01(\x0b\x32\x1c.graphd.v1.InterruptResponse\x12+\n\x08\x63overage\x18\x04 \x01(\x0e\x32\x19.graphd.v1.ResumeCoverage\x12\"\n\x06update\x18\x05 \x01(\x0b\x32\x12.graphd.v1.Payload\x12%\n\x0cgoto_targets\x18\x06 \x03(\x0b\x32\x0f.graphd.v1.Goto\x12\x35\n\x08metadata\x18\x07 \x03(\x0b\x32#.graphd.v1.ResumeSpec.MetadataEntry\x12\x1e\n\x16\x65xpected_checkpoint_id\x18\x08 \x01(\t\x12(\n\x08settings\x18\t \x01(\x0b\x32\x16.graphd.v1.RunSettings\x12\x0f\n\x07webhook\x18\n \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"y\n\x0bRunSettings\x12#\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x18\n\x10interrupt_before\x18\x02 \x03(\t\x12\x17\n\x0finterrupt_after\x18\x03 \x03(\t\x12\x12\n\nstep_limit\x18\x04 \x01(\r\"\xae\x01\n\x11InterruptResponse\x12\x14\n\x0cinterrupt_id\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x12.graphd.v1.PayloadH\x00\x12)\n\tdismissal\x18\x03 \x01(\x0b\x32\x14.graphd.v1.DismissalH\x00\x12\x0c\n\x04\x65tag\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0c\n\x04seen\x18\x06 \x01(\tB\t\n\x07outcome\"\x1b\n\tDismissal\x12\x0e\n\x06reason\x18\x01 \x01(\t*\x82\x02\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x19\n\x15RUN_STATE_INTERRUPTED\x10\x03\x12\x18\n\x14RUN_STATE_CANCELLING\x10\x04\x12\x17\n\x13RUN_STATE_SUCCEEDED\x10\x05\x12\x14\n\x10RUN_STATE_FAILED\x10\x06\x12\x17\n\x13RUN_STATE_CANCELLED\x10\x07\x12\x17\n\x13RUN_STATE_TIMED_OUT\x10\x08\x12\x18\n\x14RUN_STATE_SUPERSEDED\x10\t*\xc4\x01\n\x11\x43oncurrencyPolicy\x12\"\n\x1e\x43ONCURRENCY_POLICY_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x43ONCURRENCY_POLICY_REJECT\x10\x01\x12\x1e\n\x1a\x43ONCURRENCY_POLICY_ENQUEUE\x10\x02\x12$\n CONCURRENCY_POLICY_CANCEL_ACTIVE\x10\x03\x12&\n\"CONCURRENCY_POLICY_ROLLBACK_ACTIVE\x10\x04*\xa4\x01\n\x13OpenInterruptPolicy\x12%\n!OPEN_INTERRUPT_POLICY_UNSPECIFIED\x10\x00\x12 \n\x1cOPEN_INTERRUPT_POLICY_REJECT\x10\x01\x12!\n\x1dOPEN_INTERRUPT_POLICY_DISCARD\x10\x02\x12!\n\x1dOPEN_INTERRUPT_POLICY_ENQUEUE\x10\x03*s\n\x10\x44isconnectPolicy\x12!\n\x1d\x44ISCONNECT_POLICY_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x44ISCONNECT_POLICY_CONTINUE\x10\x01\x12\x1c\n\x18\x44ISCONNECT_POLICY_CANCEL\x10\x02*\x84\x01\n\x0eResumeCoverage\x12\x1f\n\x1bRESUME_COVERAGE_UNSPECIFIED\x10\x00\x12\x1b\n\x17RESUME_COVERAGE_PARTIAL\x10\x01\x12\x17\n\x13RESUME_COVERAGE_ALL\x10\x02\x12\x1b\n\x17RESUME_COVERAGE_COLLECT\x10\x03*c\n\x07RunView\x12\x18\n\x14RUN_VIEW_UNSPECIFIED\x10\x00\x12\x12\n\x0eRUN_VIEW_BASIC\x10\x01\x12\x17\n\x13RUN_VIEW_INTERRUPTS\x10\x02\x12\x11\n\rRUN_VIEW_FULL\x10\x03\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,34 +34,36 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_RUNSPEC_THREADMETADATAENTRY']._serialized_options = b'8\001'
   _globals['_RESUMESPEC_METADATAENTRY']._options = None
   _globals['_RESUMESPEC_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_RUNSTATE']._serialized_start=2341
-  _globals['_RUNSTATE']._serialized_end=2599
-  _globals['_CONCURRENCYPOLICY']._serialized_start=2602
-  _globals['_CONCURRENCYPOLICY']._serialized_end=2798
-  _globals['_OPENINTERRUPTPOLICY']._serialized_start=2801
-  _globals['_OPENINTERRUPTPOLICY']._serialized_end=2965
-  _globals['_DISCONNECTPOLICY']._serialized_start=2967
-  _globals['_DISCONNECTPOLICY']._serialized_end=3082
-  _globals['_RESUMECOVERAGE']._serialized_start=3085
-  _globals['_RESUMECOVERAGE']._serialized_end=3217
-  _globals['_RUN']._serialized_start=125
-  _globals['_RUN']._serialized_end=661
-  _globals['_RUN_METADATAENTRY']._serialized_start=614
-  _globals['_RUN_METADATAENTRY']._serialized_end=661
-  _globals['_RUNSPEC']._serialized_start=664
-  _globals['_RUNSPEC']._serialized_end=1565
-  _globals['_RUNSPEC_METADATAENTRY']._serialized_start=614
-  _globals['_RUNSPEC_METADATAENTRY']._serialized_end=661
-  _globals['_RUNSPEC_THREADMETADATAENTRY']._serialized_start=1503
-  _globals['_RUNSPEC_THREADMETADATAENTRY']._serialized_end=1556
-  _globals['_RESUMESPEC']._serialized_start=1568
-  _globals['_RESUMESPEC']._serialized_end=2009
-  _globals['_RESUMESPEC_METADATAENTRY']._serialized_start=614
-  _globals['_RESUMESPEC_METADATAENTRY']._serialized_end=661
-  _globals['_RUNSETTINGS']._serialized_start=2011
-  _globals['_RUNSETTINGS']._serialized_end=2132
-  _globals['_INTERRUPTRESPONSE']._serialized_start=2135
-  _globals['_INTERRUPTRESPONSE']._serialized_end=2309
-  _globals['_DISMISSAL']._serialized_start=2311
-  _globals['_DISMISSAL']._serialized_end=2338
+  _globals['_RUNSTATE']._serialized_start=2410
+  _globals['_RUNSTATE']._serialized_end=2668
+  _globals['_CONCURRENCYPOLICY']._serialized_start=2671
+  _globals['_CONCURRENCYPOLICY']._serialized_end=2867
+  _globals['_OPENINTERRUPTPOLICY']._serialized_start=2870
+  _globals['_OPENINTERRUPTPOLICY']._serialized_end=3034
+  _globals['_DISCONNECTPOLICY']._serialized_start=3036
+  _globals['_DISCONNECTPOLICY']._serialized_end=3151
+  _globals['_RESUMECOVERAGE']._serialized_start=3154
+  _globals['_RESUMECOVERAGE']._serialized_end=3286
+  _globals['_RUNVIEW']._serialized_start=3288
+  _globals['_RUNVIEW']._serialized_end=3387
+  _globals['_RUN']._serialized_start=152
+  _globals['_RUN']._serialized_end=730
+  _globals['_RUN_METADATAENTRY']._serialized_start=683
+  _globals['_RUN_METADATAENTRY']._serialized_end=730
+  _globals['_RUNSPEC']._serialized_start=733
+  _globals['_RUNSPEC']._serialized_end=1634
+  _globals['_RUNSPEC_METADATAENTRY']._serialized_start=683
+  _globals['_RUNSPEC_METADATAENTRY']._serialized_end=730
+  _globals['_RUNSPEC_THREADMETADATAENTRY']._serialized_start=1572
+  _globals['_RUNSPEC_THREADMETADATAENTRY']._serialized_end=1625
+  _globals['_RESUMESPEC']._serialized_start=1637
+  _globals['_RESUMESPEC']._serialized_end=2078
+  _globals['_RESUMESPEC_METADATAENTRY']._serialized_start=683
+  _globals['_RESUMESPEC_METADATAENTRY']._serialized_end=730
+  _globals['_RUNSETTINGS']._serialized_start=2080
+  _globals['_RUNSETTINGS']._serialized_end=2201
+  _globals['_INTERRUPTRESPONSE']._serialized_start=2204
+  _globals['_INTERRUPTRESPONSE']._serialized_end=2378
+  _globals['_DISMISSAL']._serialized_start=2380
+  _globals['_DISMISSAL']._serialized_end=2407
 # @@protoc_insertion_point(module_scope)

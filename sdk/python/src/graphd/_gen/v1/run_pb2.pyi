@@ -1,5 +1,6 @@
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from graphd._gen.v1 import interrupt_pb2 as _interrupt_pb2
 from graphd._gen.v1 import payload_pb2 as _payload_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -49,6 +50,13 @@ class ResumeCoverage(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RESUME_COVERAGE_PARTIAL: _ClassVar[ResumeCoverage]
     RESUME_COVERAGE_ALL: _ClassVar[ResumeCoverage]
     RESUME_COVERAGE_COLLECT: _ClassVar[ResumeCoverage]
+
+class RunView(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RUN_VIEW_UNSPECIFIED: _ClassVar[RunView]
+    RUN_VIEW_BASIC: _ClassVar[RunView]
+    RUN_VIEW_INTERRUPTS: _ClassVar[RunView]
+    RUN_VIEW_FULL: _ClassVar[RunView]
 RUN_STATE_UNSPECIFIED: RunState
 RUN_STATE_QUEUED: RunState
 RUN_STATE_RUNNING: RunState
@@ -75,9 +83,13 @@ RESUME_COVERAGE_UNSPECIFIED: ResumeCoverage
 RESUME_COVERAGE_PARTIAL: ResumeCoverage
 RESUME_COVERAGE_ALL: ResumeCoverage
 RESUME_COVERAGE_COLLECT: ResumeCoverage
+RUN_VIEW_UNSPECIFIED: RunView
+RUN_VIEW_BASIC: RunView
+RUN_VIEW_INTERRUPTS: RunView
+RUN_VIEW_FULL: RunView
 
 class Run(_message.Message):
-    __slots__ = ("run_id", "thread_id", "graph", "graph_version", "state", "failure", "metadata", "create_time", "update_time", "applied_through", "open_interrupt_ids", "output", "etag", "started_by", "begin_time")
+    __slots__ = ("run_id", "thread_id", "graph", "graph_version", "state", "failure", "metadata", "create_time", "update_time", "applied_through", "open_interrupt_ids", "output", "etag", "started_by", "begin_time", "interrupts")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +112,7 @@ class Run(_message.Message):
     ETAG_FIELD_NUMBER: _ClassVar[int]
     STARTED_BY_FIELD_NUMBER: _ClassVar[int]
     BEGIN_TIME_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPTS_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     thread_id: str
     graph: str
@@ -115,7 +128,8 @@ class Run(_message.Message):
     etag: str
     started_by: str
     begin_time: _timestamp_pb2.Timestamp
-    def __init__(self, run_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., state: _Optional[_Union[RunState, str]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., applied_through: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., open_interrupt_ids: _Optional[_Iterable[str]] = ..., output: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., etag: _Optional[str] = ..., started_by: _Optional[str] = ..., begin_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    interrupts: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.Interrupt]
+    def __init__(self, run_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., state: _Optional[_Union[RunState, str]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., applied_through: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., open_interrupt_ids: _Optional[_Iterable[str]] = ..., output: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., etag: _Optional[str] = ..., started_by: _Optional[str] = ..., begin_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ...) -> None: ...
 
 class RunSpec(_message.Message):
     __slots__ = ("thread_id", "create_thread", "graph", "graph_version", "input", "replay_from", "context", "metadata", "interrupt_before", "interrupt_after", "step_limit", "run_timeout", "concurrency", "open_interrupts", "run_id", "expected_checkpoint_id", "update", "goto_targets", "input_at", "begin_after", "thread_metadata", "webhook")
