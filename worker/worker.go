@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
@@ -46,6 +47,9 @@ type Options struct {
 	// DrainTimeout is how long tasks may go on when the worker is to end; 30 s. After that their
 	// contexts end.
 	DrainTimeout time.Duration
+	// Tracers make a span for each task, inside that of the server; nil = none. The context of a
+	// function has the trace of its run either way.
+	Tracers trace.TracerProvider
 	// Log takes what the worker has to say; nil = nothing is said.
 	Log *slog.Logger
 }
@@ -154,7 +158,7 @@ func newWorker(conn *session.Connection, o Options) (*Worker, error) {
 	w := &Worker{ready: make(chan struct{}), versions: make(map[string]string)}
 	w.session = session.New(conn, session.Options{
 		WorkerID: "go-" + rand.Text(), Manifest: served.manifest(&o), Labels: o.Labels, Slots: o.Slots, KeptBytes: max(o.KeptBytes, 0), DrainTimeout: o.DrainTimeout,
-		Find: served.find, Welcomed: w.takeWelcome, Log: o.Log,
+		Find: served.find, Welcomed: w.takeWelcome, Tracers: o.Tracers, Log: o.Log,
 		Unfinished: func(tasks int) error { return &UnfinishedError{Tasks: tasks} },
 		Stopped:    func(reason string) error { return &StoppedError{Reason: reason} },
 	})

@@ -26,7 +26,9 @@ With --http browsers are served, too: the page at /, and the API. People sign in
 
 Every flag may also be an environment variable (GRAPHD_STORE for --store; several folders in GRAPHD_GRAPHS are
 separated like those in PATH, several values of others by commas) or a line of the YAML file that --config names
-(store: sqlite:graphd.db). Flags win over the environment, the environment over the file.`,
+(store: sqlite:graphd.db). Flags win over the environment, the environment over the file.
+
+OTEL_EXPORTER_OTLP_ENDPOINT and the other variables of OpenTelemetry send traces to a collector.`,
 		Example: `  graphd serve --store sqlite:graphd.db --graphs graphs --http 127.0.0.1:7780
   graphd serve --http 0.0.0.0:7780 --http-url https://graphd.example.com --tls-cert server.pem --tls-key server-key.pem \
     --token-issuers issuers.yaml --access access.yaml --http-session-key-file session-keys \

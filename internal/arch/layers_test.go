@@ -30,7 +30,8 @@ var (
 	wirePackages     = []string{"google.golang.org/grpc", module + "/gen"}
 	driverPackages   = []string{"github.com/redis/", "modernc.org/sqlite"}
 	protobufPackages = []string{"google.golang.org/protobuf"}
-	outerPackages    = concatLists(wirePackages, protobufPackages, driverPackages)
+	tracePackages    = []string{"go.opentelemetry.io/otel"}
+	outerPackages    = concatLists(wirePackages, protobufPackages, driverPackages, tracePackages)
 )
 
 // Packages that the demo does without.
@@ -434,6 +435,11 @@ var layers = []layer{
 		path: "internal/telemetry", neverLinks: concatLists(wirePackages, driverPackages),
 		mayImport: []string{"internal/notify", "internal/runtime", "internal/audit", "internal/checkpoint", "internal/payload", "internal/visible"},
 	},
+	{
+		path: "internal/tracing", containsPanics: true, neverLinks: concatLists(driverPackages, []string{module + "/gen", "go.opentelemetry.io/otel/exporters"}),
+		mayImport: []string{"internal/runtime/superstep", "internal/runtime/ownership", "internal/runtime/commit", "internal/checkpoint", "internal/graph"},
+	},
+	{path: "internal/tracing/export", containsPanics: true, neverLinks: concatLists(driverPackages, []string{module + "/gen", module + "/internal/runtime"})},
 	{
 		path: "internal/transport/reason", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{

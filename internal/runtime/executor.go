@@ -103,6 +103,8 @@ type Task struct {
 	// continues the run, and does not know whether a worker runs the task for the
 	// previous server. nil = not needed.
 	Unresolved *atomic.Bool
+	// Trace is the W3C trace context of the attempt, nil = it is not traced.
+	Trace map[string]string
 	// Unwanted is closed when the run takes no result any more because it is
 	// cancelled or belongs to another server. nil = not known.
 	Unwanted <-chan struct{}

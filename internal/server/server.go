@@ -28,6 +28,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/telemetry"
+	"github.com/graphd-dev/graphd/internal/tracing/export"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/endpoint"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
@@ -65,6 +66,7 @@ type Server struct {
 	endpointTLS    func() *tls.Config
 	callers        *callerFiles     // nil = callers are not known
 	closeAudit     func() error     // nil = no call is recorded
+	spans          *export.Provider // nil = nothing is traced
 	policy         *accessPolicy    // nil = callers are not known
 	metrics        *httpServer      // nil = no metrics are served
 	links          *linkServer      // nil = the server makes no links
@@ -145,6 +147,9 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 		return s, name.explainUnavailable("store where the endpoints of webhooks begin", err)
 	}
 	metrics := telemetry.NewMetrics(version, o.MetricNames)
+	if s.spans, err = o.openTraces(ctx, version, metrics, log.Named("traces")); err != nil {
+		return s, err
+	}
 	if err := s.buildServices(ctx, o, name, metrics, transport.Info{
 		Version: version, Features: listFeatures(o), Store: name.Kind, Started: time.Now(),
 	}); err != nil {
@@ -270,8 +275,10 @@ func (s *Server) buildServices(
 		Conditions: conditions, KnowsCallers: s.callers != nil, KeepsSecrets: o.keepsSecrets(name), Undo: o.Undo,
 	}
 	o.setEngineLimits(&opts)
+	s.traceEngine(&opts)
 	s.Engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)
 	options := s.newTransportOptions(o, metrics)
+	s.traceCalls(&options)
 	options.Hub, options.Info, options.Links = hub, info, s.newLinkMaker(o)
 	if err := s.addCallers(ctx, o, name, metrics, &options); err != nil {
 		return err
@@ -474,6 +481,10 @@ func (s *Server) closeAll() error {
 	}
 	if s.store != nil {
 		all = append(all, s.store.Close())
+	}
+	if s.spans != nil {
+		all = append(all, s.spans.Close())
+		s.spans = nil
 	}
 	return errors.Join(all...)
 }

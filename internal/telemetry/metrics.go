@@ -62,6 +62,7 @@ type Metrics struct {
 	quotasExceeded     *prometheus.CounterVec
 	webhooks           webhookMetrics
 	linkPages          *prometheus.CounterVec
+	spans              *prometheus.CounterVec
 }
 
 // DefaultLabelValues is the number of graphs, nodes and reasons that have series of
@@ -135,6 +136,8 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.webhooks = newWebhookMetrics()
 	m.linkPages = newCounter("graphd_link_pages_total",
 		"Pages of links by what became of the request: shown, answered, undone, invalid, or why it was refused.", "outcome")
+	m.spans = newCounter("graphd_spans_total",
+		"Spans of traces by what became of them: sent, dropped as the queue was full, or failed at the collector.", "outcome")
 	m.runsActive.WithLabelValues(otherValue)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
@@ -144,7 +147,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
 		m.interruptsRaised, m.interruptsResolved, m.interruptWait, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
-		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, m.webhooks.events, m.webhooks.dead, m.linkPages, build,
+		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, m.webhooks.events, m.webhooks.dead, m.linkPages, m.spans, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -278,6 +281,9 @@ func (m *Metrics) CountLostAuditRecords(name string, n int) {
 func (m *Metrics) CountExceededQuota(limit, of string) {
 	m.quotasExceeded.WithLabelValues(limit, of).Inc()
 }
+
+// CountSpans counts spans of traces by what has become of them.
+func (m *Metrics) CountSpans(outcome string, n int) { m.spans.WithLabelValues(outcome).Add(float64(n)) }
 
 // Tasks counts the tasks that a server hands to its workers.
 type Tasks interface {

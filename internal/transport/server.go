@@ -20,6 +20,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/stats"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -66,6 +67,8 @@ type Options struct {
 	RefusalMetrics reason.RefusalMetrics
 	// HandshakeMetrics count connections whose TLS handshake fails, nil = not counted.
 	HandshakeMetrics handshake.RefusalCounter
+	// CallTracer traces calls, nil = they are not traced.
+	CallTracer stats.Handler
 	// Authenticator tells who calls: every call but health checks needs credentials
 	// then. nil = callers are not known.
 	Authenticator interceptor.Authenticator
@@ -214,6 +217,7 @@ func NewServer(o Options) (*Server, error) {
 		d.AuthorizeCalls(o.Access)
 	}
 	d.LimitCalls(o.Quotas)
+	d.TraceCalls(o.CallTracer)
 	incoming := flow.NewRequestTracker(flow.RequestLimits{
 		MaxBytes: o.MaxIncoming, MaxCalls: o.MaxOpenCalls, ArrivalTimeout: o.RequestPatience,
 	}, o.Log)

@@ -141,7 +141,7 @@ func (r *resumeCall) hasCommand() bool { return r.req.Update != "" || len(r.req.
 // resumeRun stores the answers and drives the thread from here, in one change.
 func (r *resumeCall) resumeRun(ctx context.Context, reader *query.Reader, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
 	var run checkpoint.Run
-	next, err := r.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+	next, err := r.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(ctx context.Context, c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		t.Actor = r.req.By.Name
 		l, err := superstep.ContinueRun(ctx, r.opts.Env, reader, t, c.Thread(), func(l *superstep.Loop) error { return r.applyRequest(ctx, t, l, b) })
 		if err != nil {

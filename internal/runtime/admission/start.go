@@ -317,7 +317,7 @@ func (s *startCall) recordRequest(t *commit.Tx, run string) {
 // admits it.
 func (s *startCall) beginNow(ctx context.Context, reader *query.Reader, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	var run *checkpoint.Run
-	next, err := s.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+	next, err := s.opts.Owner.Take(ctx, head, runtime.ReadWaitTimeout, func(ctx context.Context, c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		state, err := reader.LoadState(ctx, c.Thread().Reservation, head, g)
 		if err != nil {
 			return nil, err

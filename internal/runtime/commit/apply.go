@@ -25,6 +25,7 @@ type Options struct {
 	EventLimit    uint64        // events kept per thread, 0 = all
 	Now           func() time.Time
 	Observer      runtime.Observer
+	Tracer        Tracer // nil = nothing is traced
 	// PruneTime returns the time at which a thread is to be pruned; zero =
 	// never.
 	PruneTime func(head *checkpoint.Head) time.Time
@@ -124,6 +125,9 @@ func (c *Committer) ApplyChange(ctx context.Context, t *Tx, more func(attempt in
 		return checkpoint.Head{}, runtime.TranslateStoreError(err)
 	}
 	c.observeInterrupts(t)
+	if c.opts.Tracer != nil {
+		c.opts.Tracer.TraceChange(ctx, t)
+	}
 	if len(receipt.Runs) == len(t.Runs) {
 		for i := range t.Runs {
 			t.Runs[i].Revision = receipt.Runs[i]

@@ -28,7 +28,7 @@ func (s *StoreClient) ViewThread(ctx context.Context, thread, request string, he
 	if !ok {
 		return nil, s.readHead(ctx, thread, head)
 	}
-	snapshot, err := callStore(ctx, s, func(ctx context.Context) (*checkpoint.ThreadView, error) {
+	snapshot, err := callStore(ctx, s, "ThreadView", func(ctx context.Context) (*checkpoint.ThreadView, error) {
 		return viewer.ViewThread(ctx, thread, request)
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func (p *Processor) takeOverRun(ctx context.Context, head checkpoint.Head) error
 		elsewhere string
 		l         *superstep.Loop
 	)
-	next, err := p.opts.Owner.Take(ctx, &head, runtime.WaitForever, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+	next, err := p.opts.Owner.Take(ctx, &head, runtime.WaitForever, func(ctx context.Context, c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		var err error
 		if l, err = superstep.ContinueRun(ctx, p.opts.Env, p.opts.Reader, t, c.Thread(), nil); err != nil {
 			refused = query.IgnoreLarge(err)
@@ -108,7 +108,7 @@ func (p *Processor) beginQueuedRun(ctx context.Context, head checkpoint.Head) er
 		run     checkpoint.Run
 		refused error
 	)
-	_, err := p.opts.Owner.Take(ctx, &head, runtime.WaitForever, func(c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
+	_, err := p.opts.Owner.Take(ctx, &head, runtime.WaitForever, func(ctx context.Context, c *ownership.Claim, t *commit.Tx) (*superstep.Loop, error) {
 		var err error
 		if run, err = p.opts.Store.Run(ctx, head.Thread, head.Queue[0]); err != nil {
 			return nil, runtime.TranslateStoreError(err)

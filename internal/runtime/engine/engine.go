@@ -95,6 +95,7 @@ type Options struct {
 	PruneDelay      time.Duration    // how long a thread is left alone before that; 1 min
 	Logger          *zap.Logger      // silent when nil
 	Observer        runtime.Observer // none when nil
+	Tracer          Tracer           // nil = nothing is traced
 	Now             func() time.Time // the clock of this process; the store's counts
 }
 
@@ -149,6 +150,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Tracer traces what the parts of the engine do.
+type Tracer interface {
+	superstep.Tracer
+	ownership.Tracer
+	commit.Tracer
+}
+
 // Engine runs graphs over the threads of one store. Several engines may share
 // a store.
 type Engine struct {
@@ -198,6 +206,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
 		store: client, schemas: schemas, opts: opts, observer: runtime.ContainObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: client.CurrentTime, startTime: time.Now(), held: ownership.NewTable(), readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
+	}
+	if opts.Tracer != nil {
+		client.TraceCalls(opts.Tracer)
 	}
 	e.capacity = newCapacity(e)
 	e.unserved = placement.NewUnservedRuns(e.wakeScheduler)
@@ -292,7 +303,7 @@ func (e *Engine) newOwner(ctx context.Context) *ownership.Owner {
 		ID: e.id, LeaseTTL: e.opts.LeaseTTL, PruneDelay: e.opts.PruneDelay, ScanInterval: e.opts.ScanInterval, MaxHandOffs: scheduler.MaxParallelDue,
 		Threads: e.held, Store: e.store, Reader: e.reader, Committer: e.committer, Feed: e.feed, Capacity: e.capacity, ReadBudget: e.readBudget,
 		Unserved: e.unserved, Peers: e.peers, Scheduler: e.scheduler, Pruner: e.threads, Canceller: e.canceller,
-		Uptime: e.uptime, Now: e.now, Observer: e.observer, Logger: e.log,
+		Uptime: e.uptime, Now: e.now, Observer: e.observer, Tracer: e.opts.Tracer, Logger: e.log,
 	})
 }
 
@@ -349,6 +360,7 @@ func (e *Engine) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.Inter
 // newLoopEnv collects the parts of the server that the loops of all runs use.
 func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 	return &superstep.Env{
+		Tracer: e.opts.Tracer,
 		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
 		Conditions: e.opts.Conditions, KnowsCallers: e.opts.KnowsCallers, KeepsSecrets: e.opts.KeepsSecrets, Undo: e.opts.Undo,
 		Limits: e.opts.Limits, StepLimit: e.opts.StepLimit, ParallelTasks: e.opts.ParallelTasks, StepsPerCommit: e.opts.StepsPerCommit,
@@ -362,7 +374,7 @@ func newCommitter(e *Engine, store checkpoint.Store) *commit.Committer {
 	_, isTimeBounded := store.(checkpoint.TimeBounded)
 	return commit.NewCommitter(commit.Options{
 		Store: e.store, Owner: e.id, Attempts: e.opts.StoreAttempts, Timeout: e.opts.StoreTimeout, IsTimeBounded: isTimeBounded,
-		EventLimit: e.opts.EventLimit, Now: e.now, Observer: e.observer, PruneTime: func(h *checkpoint.Head) time.Time { return e.threads.PruneTime(h) },
+		EventLimit: e.opts.EventLimit, Now: e.now, Observer: e.observer, Tracer: e.opts.Tracer, PruneTime: func(h *checkpoint.Head) time.Time { return e.threads.PruneTime(h) },
 		Unknown: e.hooks.noteUnknownOutcome, Committed: e.hooks.noteCommitted, Published: e.feed.PublishEvents,
 	})
 }

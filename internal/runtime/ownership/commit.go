@@ -266,7 +266,7 @@ func (c *leaseCommitter) commitRenewal() error {
 		return nil
 	}
 	defer c.unlockCommits()
-	return c.commitUnderLease(c.stop.storeCtx, c.putRenewal, neverRetry, func() {})
+	return c.commitUnderLease(c.stop.renewalCtx, c.putRenewal, neverRetry, func() {})
 }
 
 // putRenewal makes a change renew the lease and nothing else, unless a commit has done

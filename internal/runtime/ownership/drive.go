@@ -16,6 +16,7 @@ import (
 
 // startDriving drives a loop whose first commit was made under the session's lease.
 func (s *session) startDriving(head *checkpoint.Head, l *superstep.Loop) {
+	s.traceWork()
 	s.commits.head, s.loopThread.Fence = *head, head.Fence
 	s.lease.noteRenewal(s.owner.opts.Uptime())
 	s.remote.startTracking(head.Handoffs)
@@ -30,6 +31,7 @@ func (s *session) startDriving(head *checkpoint.Head, l *superstep.Loop) {
 // endInlineRun releases a thread whose run has ended with the change that began
 // it or took it up.
 func (s *session) endInlineRun(head *checkpoint.Head, l *superstep.Loop) {
+	s.traceWork()
 	s.commits.head, s.lease.isLost = *head, true
 	s.commits.unlockCommits()
 	s.nameRunInLog(l.Run())
@@ -147,6 +149,9 @@ func (d *drivenRun) reportEnd(v superstep.End, took time.Duration) {
 		state = "lost"
 	}
 	d.session.owner.opts.Observer.RunEnded(d.loop.Run().Graph, state, took)
+	if turn := d.session.turn; turn != nil {
+		turn.EndTurn(d.loop.Run(), state)
+	}
 	switch {
 	case errors.Is(v.Err, checkpoint.ErrUnavailable):
 		log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.Err), runtime.CauseField(v.Err))

@@ -75,6 +75,7 @@ type Options struct {
 	Uptime   func() time.Duration // by a monotonic clock
 	Now      func() time.Time     // the store's time
 	Observer runtime.Observer
+	Tracer   Tracer // nil = nothing is traced
 	Logger   *zap.Logger
 }
 

@@ -28,6 +28,7 @@ type session struct {
 	capacity    capacity.Holder         // slot and bytes that the run holds
 	reservation runtime.ReadReservation // memory for the state until the run is live
 	unserved    *placement.UnservedRun  // the run, if it gives its slot up for want of workers
+	turn        Turn                    // nil = it is not traced
 
 	loopThread superstep.Thread // the part of the session that the loops of the run see
 }

@@ -21,6 +21,8 @@ type runStop struct {
 	stopWork         context.CancelCauseFunc
 	storeCtx         context.Context //nolint:containedctx // lives as long as the session
 	cancelStoreCalls context.CancelFunc
+	// renewalCtx is storeCtx without the span of the turn.
+	renewalCtx context.Context //nolint:containedctx // lives as long as the session
 
 	isStopping atomic.Bool // a cancel takes effect at the next superstep
 	graceTimer *time.Timer // cuts the nodes off after a cancel; the commit lock guards it
@@ -30,6 +32,7 @@ type runStop struct {
 func (r *runStop) initContexts(o *Owner) {
 	r.workCtx, r.stopWork = context.WithCancelCause(o.runCtx)
 	r.storeCtx, r.cancelStoreCalls = context.WithCancel(o.commitCtx)
+	r.renewalCtx = r.storeCtx
 }
 
 // IsStopping reports whether the run ends with this superstep because it is cancelled.

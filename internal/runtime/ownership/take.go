@@ -18,8 +18,9 @@ import (
 // lease and begins the work.
 
 // Prepare puts the purpose of a claim into a change, and the lease of the claim or the
-// hand-off to another server. It returns the loop that goes on from there.
-type Prepare func(c *Claim, t *commit.Tx) (*superstep.Loop, error)
+// hand-off to another server. It returns the loop that goes on from there. ctx is that of the
+// call of Take.
+type Prepare func(ctx context.Context, c *Claim, t *commit.Tx) (*superstep.Loop, error)
 
 // Take claims a thread with one change and drives the run that the change began. When
 // the preparation fails or panics, or the loop needs capacity and there is none, the
@@ -87,8 +88,9 @@ func (c *Claim) PutLeaseOrHandOff(t *commit.Tx, l *superstep.Loop) error {
 // commitClaim puts the change together, makes it, and lets the session drive on.
 func (c *Claim) commitClaim(ctx context.Context, head *checkpoint.Head, p Prepare) (*checkpoint.Head, error) {
 	s := c.session
+	ctx = s.beginTurn(ctx)
 	t := commit.NewTx(head, s.thread.opts.Now())
-	l, err := p(c, t)
+	l, err := p(ctx, c, t)
 	if err != nil {
 		c.releaseClaim(nil)
 		return nil, err

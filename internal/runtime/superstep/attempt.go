@@ -14,6 +14,8 @@ import (
 type attempt struct {
 	*frame
 	outcome
+
+	span Span // nil = it is not traced
 }
 
 // newAttempt begins an attempt of a task, 1 = the first.

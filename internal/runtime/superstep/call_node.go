@@ -12,7 +12,7 @@ import (
 // the node's timeouts.
 func (at *attempt) callNode(ctx context.Context, n int, b graph.Branch, state *pregel.State) pregel.Result {
 	t := at.task
-	fx := &effects{frame: at.frame, task: t, attempt: n}
+	fx := &effects{frame: at.frame, task: t, attempt: n, span: at.span}
 	fx.restartMark.isDue.Store(fx.mayRepeatEvents())
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)
@@ -29,7 +29,7 @@ func (at *attempt) callNode(ctx context.Context, n int, b graph.Branch, state *p
 		LastWaiting: at.pending.tasks[t.ID].Waiting,
 		MaxStep:     at.maxStep, Checkpoint: at.state.Checkpoint().ID, CheckpointTime: at.state.Checkpoint().Time,
 		Effects: fx, Host: fx, Metadata: at.run.Metadata, Unwanted: at.thread.WorkDone,
-		Fence: at.thread.Fence, StillRemote: &fx.isStillRemote, Unresolved: &fx.isUnresolved,
+		Fence: at.thread.Fence, StillRemote: &fx.isStillRemote, Unresolved: &fx.isUnresolved, Trace: carrierOf(at.span),
 	}
 	isRemote := t.Node.Kind == graph.KindRemote || b.InWorker
 	if isRemote {

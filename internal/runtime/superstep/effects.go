@@ -30,6 +30,7 @@ type effects struct {
 	frame         *frame
 	task          *pregel.Task
 	attempt       int
+	span          Span // of the attempt, nil = it is not traced
 	isOver        atomic.Bool
 	isStillRemote atomic.Bool  // a worker may still run the task
 	isUnresolved  atomic.Bool  // whether a worker runs the task for the previous server is not known

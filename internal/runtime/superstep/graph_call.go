@@ -48,7 +48,7 @@ func (fx *effects) CallGraph(ctx context.Context, c runtime.GraphCall) (runtime.
 		}
 		return v.refusedCallResult(err)
 	}
-	end := child.RunSupersteps(ctx)
+	end := child.RunSupersteps(within(ctx, fx.span)) // the call of a worker is no span of the run
 	if end.Failure != nil && isVersionRefusal(end.Failure.Reason) {
 		fx.refusedVersion.Store(end.Failure)
 	}

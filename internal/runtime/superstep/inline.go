@@ -42,7 +42,8 @@ func (fr *frame) runInline(ctx context.Context, t *commit.Tx) *End {
 	began, gathered := time.Now(), 0
 	for n := 1; n < fr.env.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < fr.env.CommitTime; n++ {
 		w := inlineStep{&superstep{frame: fr, toRun: fr.tasks}}
-		if !w.runTasks(ctx, began) {
+		span := fr.traceStep(ctx)
+		if !w.runTasks(within(ctx, span), began) {
 			return nil
 		}
 		if t.EventRoom() < commit.UsualEvents {
@@ -50,6 +51,9 @@ func (fr *frame) runInline(ctx context.Context, t *commit.Tx) *End {
 			t.GrowEvents(commit.UsualEvents * min(max(steps, 1), usualInlineSteps))
 		}
 		grown, v := w.commitStep(t)
+		if span != nil && grown >= 0 {
+			endStep(span, v)
+		}
 		if v != nil || grown < 0 {
 			return v
 		}
@@ -129,7 +133,7 @@ func (is inlineStep) runTasks(ctx context.Context, began time.Time) bool {
 		}
 		at := fr.newAttempt(t, 1)
 		started := fr.env.Now()
-		at.performContained(ctx)
+		at.performContained(at.traceAttempt(ctx))
 		o := &is.unstored[i]
 		*o = at.outcome
 		is.countWrites(o)
@@ -138,6 +142,7 @@ func (is inlineStep) runTasks(ctx context.Context, began time.Time) bool {
 			return false
 		}
 		at.observeAttempt(fr.env.Now().Sub(started))
+		at.endTrace()
 	}
 	return true
 }

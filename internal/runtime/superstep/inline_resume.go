@@ -18,7 +18,11 @@ func (l *Loop) ResumeInline(ctx context.Context, t *commit.Tx) {
 		return
 	}
 	began, w := time.Now(), inlineStep{l.planSuperstep()}
-	if len(w.toRun) == 0 || len(w.openInterrupts) > 0 || !w.runTasks(ctx, began) || len(w.openInterruptIDs()) > 0 {
+	if len(w.toRun) == 0 || len(w.openInterrupts) > 0 {
+		return
+	}
+	span := l.traceStep(ctx)
+	if !w.runTasks(within(ctx, span), began) || len(w.openInterruptIDs()) > 0 {
 		return
 	}
 	before := *t
@@ -30,6 +34,9 @@ func (l *Loop) ResumeInline(ctx context.Context, t *commit.Tx) {
 	w.consumeInlineAnswers(t)
 	next := l.nextFrame(state, tasks)
 	v := l.decideEnd(state, tasks, w.plannedTasks(), &progress{})
+	if span != nil {
+		endStep(span, v)
+	}
 	if v == nil {
 		v = next.runInline(ctx, t)
 	}

@@ -45,6 +45,16 @@ func (l *graphLoop) requestedEnd(steps int) *End {
 // runSuperstep runs the tasks that are due and commits their results. It returns nil
 // when the graph goes on.
 func (l *graphLoop) runSuperstep(ctx context.Context, steps int) *End {
+	span := l.traceStep(ctx)
+	if span == nil {
+		return l.performSuperstep(ctx, steps)
+	}
+	v := l.performSuperstep(span.Within(ctx), steps)
+	endStep(span, v)
+	return v
+}
+
+func (l *graphLoop) performSuperstep(ctx context.Context, steps int) *End {
 	l.isWithinSuperstep = false
 	s := l.planSuperstep()
 	if len(s.toRun) > 0 {

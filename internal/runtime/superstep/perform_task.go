@@ -43,11 +43,12 @@ func (at *attempt) attemptTask(ctx context.Context) {
 		return
 	}
 	started := at.env.Now()
-	at.performContained(ctx)
+	at.performContained(at.traceAttempt(ctx))
 	at.level.touchParent()
 	if at.task.Node.Kind != graph.KindStart {
 		at.observeAttempt(at.env.Now().Sub(started))
 	}
+	at.endTrace()
 }
 
 // performContained runs the node of the task. A panic around the node, as in the check
@@ -110,7 +111,7 @@ func (at *attempt) callTask(ctx context.Context) pregel.Result {
 // callSubgraph makes one attempt of a subgraph under the timeouts of its node.
 func (at *attempt) callSubgraph(ctx context.Context) pregel.Result {
 	t := at.task
-	fx := &effects{frame: at.frame, task: t, attempt: at.attempt}
+	fx := &effects{frame: at.frame, task: t, attempt: at.attempt, span: at.span}
 	defer fx.endAttempt()
 	ctx, cancel := fx.applyTimeouts(ctx, t.Node)
 	defer cancel()

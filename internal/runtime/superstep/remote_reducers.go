@@ -70,7 +70,13 @@ func (c reducerCaller) callReducer(ctx context.Context, r pregel.Reduction) (pay
 	if c.canEmit {
 		defer fx.trackRemoteTask(task)()
 	}
-	return reductionResult(r, fr.env.executeContained(ctx, task))
+	span := fr.traceReducer(ctx, task.ID, r.Function)
+	task.Trace = carrierOf(span)
+	value, f := reductionResult(r, fr.env.executeContained(within(ctx, span), task))
+	if span != nil {
+		endReducer(span, f)
+	}
+	return value, f
 }
 
 // reductionResult returns the value of a reduction, or its failure.

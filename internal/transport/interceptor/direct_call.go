@@ -63,10 +63,15 @@ func (d *directCall) serveCall(ctx context.Context, interceptor grpc.UnaryServer
 	ctx = grpc.NewContextWithServerTransportStream(ctx, &d.stream)
 	ctx = peer.NewContext(ctx, d.from)
 	ctx = metadata.NewIncomingContext(ctx, d.headers)
+	ctx, endTrace := d.interceptors.traceDirectCall(ctx, d.stream.method)
 	answer, err := d.method.handler(d.method.implementation, ctx, func(into any) error {
 		return d.interceptors.receiveUnary(ctx, d.stream.method, into, d.decodeRequest)
 	}, interceptor)
-	return answer, status.Convert(err).Err()
+	err = status.Convert(err).Err()
+	if endTrace != nil {
+		endTrace(err)
+	}
+	return answer, err
 }
 
 // decodeRequest decodes the request, as gRPC does.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/graphd-dev/graphd/internal/stack"
@@ -38,6 +39,7 @@ type Interceptors struct {
 	quotas        Quotas        // nil = callers have no limits
 	unaryMethods  unaryMethods  // for calls without a connection
 	directCalls   *CallGate
+	tracer        stats.Handler // nil = calls are not traced
 	requests      *flow.RequestTracker // bounds the calls of other doors, nil = nothing does
 
 	maxMessageBytes int // bytes
@@ -61,6 +63,10 @@ func New(
 // LimitCalls makes the interceptors refuse calls beyond quotas; nil = they refuse none.
 // It is called before ServerOptions.
 func (i *Interceptors) LimitCalls(quotas Quotas) { i.quotas = quotas }
+
+// TraceCalls makes a handler trace calls, and the interceptors name their traces in logs and
+// errors; nil = calls are not traced. It is called before ServerOptions.
+func (i *Interceptors) TraceCalls(handler stats.Handler) { i.tracer = handler }
 
 // BoundRequests makes the calls of other doors count among those of all connections.
 func (i *Interceptors) BoundRequests(requests *flow.RequestTracker) { i.requests = requests }
@@ -90,9 +96,13 @@ func (i *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
 // without quotas none limits, without an authorizer none authorizes. One interceptor of
 // streams does all but the last four, because each would wrap the stream again.
 func (i *Interceptors) ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{
+	options := []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(i.unaryInterceptors()...), grpc.ChainStreamInterceptor(i.streamInterceptors()...),
 	}
+	if i.tracer != nil {
+		options = append(options, grpc.StatsHandler(i.tracer))
+	}
+	return options
 }
 
 func (i *Interceptors) unaryInterceptors() []grpc.UnaryServerInterceptor {
@@ -190,7 +200,11 @@ func (i *Interceptors) toStatus(ctx context.Context, err error) (reason.CallEnd,
 	if err == nil {
 		return reason.CallEnd{}, nil
 	}
-	return i.errorMapper.ToStatus(err, subjectIDs(ctx))
+	ids := subjectIDs(ctx)
+	if i.tracer != nil && ids != nil {
+		addTraceID(ctx, ids)
+	}
+	return i.errorMapper.ToStatus(err, ids)
 }
 
 // disableCompression stops gRPC from compressing answers to a client that
@@ -220,7 +234,8 @@ func (i *Interceptors) finishCall(ctx context.Context, n *methodMetrics, name, k
 		return
 	}
 	service, call := splitMethod(name)
-	fields := append(CallLogFields(ctx),
+	fields := append(CallLogFields(ctx), i.traceLogFields(ctx)...)
+	fields = append(fields,
 		zap.String("protocol", "grpc"), zap.String("grpc.service", service), zap.String("grpc.method", call),
 		zap.String("grpc.method_type", kind), zap.String("grpc.start_time", began.Format(time.RFC3339)),
 		zap.String("grpc.code", code.String()),

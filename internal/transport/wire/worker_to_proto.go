@@ -46,6 +46,7 @@ func AssignmentWithoutChannels(a message.Assignment) *graphdv1.TaskAssignment {
 		Emit:        []graphdv1.Channel{graphdv1.Channel_CHANNEL_MESSAGES, graphdv1.Channel_CHANNEL_CUSTOM},
 		RandomSeed:  randomSeed(t.ID),
 		LogicalTime: timestamppb.New(logicalTime(t.CheckpointTime)),
+		Trace:       t.Trace,
 	}
 	if t.Node != nil {
 		out.Node, out.IdleTimeout = t.Node.Name, DurationToProto(t.Node.IdleTimeout)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -35,7 +36,8 @@ type Options struct {
 	// of a task that the server stops for a reason.
 	Unfinished func(tasks int) error
 	Stopped    func(reason string) error
-	Log        *slog.Logger // nil = nothing is logged
+	Tracers    trace.TracerProvider // nil = tasks have no spans
+	Log        *slog.Logger         // nil = nothing is logged
 }
 
 // ErrLeaving is the cause with which the contexts of tasks end when a worker leaves.
@@ -90,7 +92,7 @@ func New(conn *Connection, o Options) *Session {
 	return &Session{
 		o: o, log: log, conn: conn, wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		attempts: make(map[string]*attempt), terms: terms{beat: time.Second, longestPause: longestPause}, kept: make(keptValues),
-		runner: task.NewRunner(function.Options{Logger: log}),
+		runner: task.NewRunner(function.Options{Logger: log}, task.NewTracer(o.Tracers)),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -57,17 +58,26 @@ const maxResultBytes = 4 << 20
 // Runner runs tasks. It is safe for concurrent use.
 type Runner struct {
 	functions *function.Runner
+	tracer    trace.Tracer // nil = tasks have no spans
 }
 
-// NewRunner makes a Runner. Options that concern a worker are set.
-func NewRunner(options function.Options) *Runner {
+// NewRunner makes a Runner. Options that concern a worker are set. Without a tracer tasks have no
+// spans.
+func NewRunner(options function.Options, tracer trace.Tracer) *Runner {
 	options.NamesUsedAnswers = true
 	options.Limits.MaxBytes = maxResultBytes
-	return &Runner{functions: function.NewRunner(options)}
+	return &Runner{functions: function.NewRunner(options), tracer: tracer}
 }
 
 // Run runs a task to its end, and returns its result. A panic is a failure of the task.
 func (r *Runner) Run(ctx context.Context, a *graphdv1.TaskAssignment, code Code, host Host, limits Limits) *graphdv1.TaskResult {
+	ctx, span := r.beginTrace(ctx, a)
+	out := r.runUntraced(ctx, a, code, host, limits)
+	endTrace(span, out)
+	return out
+}
+
+func (r *Runner) runUntraced(ctx context.Context, a *graphdv1.TaskAssignment, code Code, host Host, limits Limits) *graphdv1.TaskResult {
 	var result pregel.Result
 	if code.Reduce != nil {
 		result = reduce(a.GetReduction(), code.Reduce)

@@ -1,0 +1,63 @@
+package tracing
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/superstep"
+	"github.com/graphd-dev/graphd/internal/tenant"
+)
+
+// The attributes of spans.
+const (
+	keyThread    = "graphd.thread"
+	keyRun       = "graphd.run"
+	keyTenant    = "graphd.tenant"
+	keyGraph     = "graphd.graph"
+	keyVersion   = "graphd.graph_version"
+	keyNamespace = "graphd.namespace"
+	keyStep      = "graphd.step"
+	keyNode      = "graphd.node"
+	keyTask      = "graphd.task"
+	keyAttempt   = "graphd.attempt"
+	keyInterrupt = "graphd.interrupt"
+	keyState     = "graphd.state"
+	keyReason    = "graphd.reason"
+	keyResult    = "graphd.result"
+)
+
+// maxTextBytes bounds a text that a tenant has chosen.
+const maxTextBytes = 128
+
+// graphName returns the name of a graph as clients know it.
+func graphName(qualified string) string { return clip(tenant.ClientName(qualified)) }
+
+// clip shortens a text.
+func clip(text string) string {
+	if len(text) <= maxTextBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxTextBytes-len("…")], "") + "…"
+}
+
+func runAttributes(run *checkpoint.Run) []attribute.KeyValue {
+	return append(threadAttributes(run.Thread, run.ID), attribute.String(keyGraph, graphName(run.Graph)),
+		attribute.String(keyVersion, clip(run.Version)))
+}
+
+// threadAttributes names a thread, its tenant and a run.
+func threadAttributes(thread, run string) []attribute.KeyValue {
+	of, id := tenant.Split(thread)
+	return []attribute.KeyValue{attribute.String(keyThread, clip(id)), attribute.String(keyTenant, clip(of)), attribute.String(keyRun, clip(run))}
+}
+
+func stepAttributes(s *superstep.TracedStep) []attribute.KeyValue {
+	list := append(threadAttributes(s.Run.Thread, s.Run.ID),
+		attribute.String(keyGraph, graphName(s.Graph.Name)), attribute.Int(keyStep, s.Step))
+	if s.Namespace != "" {
+		list = append(list, attribute.String(keyNamespace, clip(s.Namespace)))
+	}
+	return list
+}
