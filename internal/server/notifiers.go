@@ -35,7 +35,7 @@ func (s *Server) newNotifiers(list []endpointfile.Endpoint, lease time.Duration,
 		to := &list[i]
 		client := webhook.New(webhook.Options{
 			URL: to.URL, Secrets: to.Secrets, Render: cloudevent.Render, Transport: webhook.NewTransport(to.CheckAddress),
-			Now: time.Now, UserAgent: "graphd/" + version,
+			Now: time.Now, UserAgent: "graphd/" + version, TraceOf: s.traceOfEvent(),
 		})
 		s.notifiers = append(s.notifiers, notify.New(notify.Options{
 			Endpoint: to.Endpoint, Sender: client, Hold: lease,

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/notify/webhook"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/tracing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -21,6 +22,7 @@ type runStopSender struct {
 	engine    *engine.Engine
 	maxBytes  int // of a state
 	userAgent string
+	tracer    *tracing.Tracer // nil = nothing is traced
 }
 
 // callRunWebhooks lets the server call webhooks of runs, if it serves the API that has them.
@@ -32,7 +34,7 @@ func (s *Server) callRunWebhooks(o *Options, version string) error {
 	if err != nil {
 		return err
 	}
-	s.Engine.Webhooks().SetSender(&runStopSender{allowed: allowed, engine: s.Engine, maxBytes: o.MaxMessage, userAgent: "graphd/" + version})
+	s.Engine.Webhooks().SetSender(&runStopSender{allowed: allowed, engine: s.Engine, maxBytes: o.MaxMessage, userAgent: "graphd/" + version, tracer: s.tracer})
 	return nil
 }
 
@@ -70,7 +72,11 @@ func (r *runStopSender) SendRunStop(ctx context.Context, stop *runtime.RunStop) 
 	if err != nil {
 		return err
 	}
-	err = webhook.PostJSON(ctx, to, stop.ID, r.userAgent, body)
+	var trace map[string]string
+	if r.tracer != nil {
+		trace = r.tracer.RunCarrier(ctx, stop.Thread, stop.Stopped.ID)
+	}
+	err = webhook.PostJSON(ctx, to, stop.ID, r.userAgent, trace, body)
 	if errors.Is(err, notify.ErrGone) {
 		return fmt.Errorf("%w: %w", runtime.ErrWebhookRefused, err)
 	}

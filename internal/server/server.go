@@ -28,6 +28,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/telemetry"
+	"github.com/graphd-dev/graphd/internal/tracing"
 	"github.com/graphd-dev/graphd/internal/tracing/export"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/endpoint"
@@ -67,6 +68,8 @@ type Server struct {
 	callers        *callerFiles     // nil = callers are not known
 	closeAudit     func() error     // nil = no call is recorded
 	spans          *export.Provider // nil = nothing is traced
+	closeSpans     func() error     // sends what is left
+	tracer         *tracing.Tracer  // nil = nothing is traced
 	policy         *accessPolicy    // nil = callers are not known
 	metrics        *httpServer      // nil = no metrics are served
 	links          *linkServer      // nil = the server makes no links
@@ -150,6 +153,7 @@ func NewServer(ctx context.Context, o Options, log *zap.Logger, version string) 
 	if s.spans, err = o.openTraces(ctx, version, metrics, log.Named("traces")); err != nil {
 		return s, err
 	}
+	s.closeSpans = func() error { return s.spans.Close(ctx) }
 	if err := s.buildServices(ctx, o, name, metrics, transport.Info{
 		Version: version, Features: listFeatures(o), Store: name.Kind, Started: time.Now(),
 	}); err != nil {
@@ -483,7 +487,7 @@ func (s *Server) closeAll() error {
 		all = append(all, s.store.Close())
 	}
 	if s.spans != nil {
-		all = append(all, s.spans.Close())
+		all = append(all, s.closeSpans())
 		s.spans = nil
 	}
 	return errors.Join(all...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli/exit"
 	"github.com/graphd-dev/graphd/internal/loopback"
+	"github.com/graphd-dev/graphd/internal/notify"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/tracing"
 	"github.com/graphd-dev/graphd/internal/tracing/export"
@@ -53,7 +54,19 @@ func (o *Options) openTraces(ctx context.Context, version string, counter export
 // traceEngine makes the engine trace what it does, if there is a collector.
 func (s *Server) traceEngine(o *engine.Options) {
 	if s.spans != nil {
-		o.Tracer = tracing.New(s.spans.Tracers())
+		s.tracer = tracing.New(s.spans.Tracers())
+		o.Tracer = s.tracer
+	}
+}
+
+// traceOfEvent returns what gives events of webhooks the trace of their question, nil = nothing is
+// traced.
+func (s *Server) traceOfEvent() func(context.Context, *notify.Event) map[string]string {
+	if s.tracer == nil {
+		return nil
+	}
+	return func(ctx context.Context, e *notify.Event) map[string]string {
+		return s.tracer.QuestionCarrier(ctx, e.Question.Thread, e.Question.Run, e.Question.ID)
 	}
 }
 

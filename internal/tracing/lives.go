@@ -56,7 +56,7 @@ func (t *Tracer) TraceChange(ctx context.Context, change *commit.Tx) {
 	for i := range change.Runs {
 		switch run := &change.Runs[i]; {
 		case run.State.Terminal():
-			t.reportRun(run, change.Now)
+			t.reportRun(ctx, run, change.Now)
 		case run.State == checkpoint.RunQueued && by.IsRecording():
 			by.AddLink(runLink(run.Thread, run.ID))
 		}
@@ -70,21 +70,21 @@ func (t *Tracer) TraceChange(ctx context.Context, change *commit.Tx) {
 				by.AddLink(questionLink(q.Thread, q.Run, q.ID))
 			}
 		case checkpoint.InterruptConsumed, checkpoint.InterruptExpired, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
-			t.reportQuestion(by.SpanContext(), q, change.Now)
+			t.reportQuestion(ctx, q, change.Now)
 		}
 	}
 }
 
 // beginRun begins the span of a run in its trace. It is not reported unless it is ended.
-func (t *Tracer) beginRun(thread, run, graph string, at time.Time, attributes []attribute.KeyValue) trace.Span {
-	_, span := t.tracer.Start(withIDs(context.Background(), deriveRun(thread, run)), "run "+graphName(graph),
+func (t *Tracer) beginRun(ctx context.Context, thread, run, graph string, at time.Time, attributes []attribute.KeyValue) trace.Span {
+	_, span := t.tracer.Start(withIDs(ctx, deriveRun(thread, run)), "run "+graphName(graph),
 		trace.WithNewRoot(), trace.WithTimestamp(at), trace.WithAttributes(attributes...))
 	return span
 }
 
 // reportRun reports a run that has ended.
-func (t *Tracer) reportRun(run *checkpoint.Run, at time.Time) {
-	span := t.beginRun(run.Thread, run.ID, run.Graph, run.Created, append(runAttributes(run), attribute.String(keyState, string(run.State))))
+func (t *Tracer) reportRun(ctx context.Context, run *checkpoint.Run, at time.Time) {
+	span := t.beginRun(ctx, run.Thread, run.ID, run.Graph, run.Created, append(runAttributes(run), attribute.String(keyState, string(run.State))))
 	if f := run.Failure; f != nil {
 		span.SetAttributes(attribute.String(keyReason, clip(f.Reason)))
 		if run.State == checkpoint.RunFailed || run.State == checkpoint.RunTimedOut {
@@ -95,25 +95,39 @@ func (t *Tracer) reportRun(run *checkpoint.Run, at time.Time) {
 }
 
 // markTurn adds to the trace of a run that there was a turn.
-func (t *Tracer) markTurn(run *checkpoint.Run, turn trace.SpanContext, began time.Time, attributes []attribute.KeyValue) {
-	within := trace.ContextWithSpan(context.Background(), t.beginRun(run.Thread, run.ID, run.Graph, run.Created, nil))
-	_, span := t.tracer.Start(within, "turn "+graphName(run.Graph), 
+func (t *Tracer) markTurn(ctx context.Context, run *checkpoint.Run, turn trace.SpanContext, began time.Time, attributes []attribute.KeyValue) {
+	within := trace.ContextWithSpan(ctx, t.beginRun(ctx, run.Thread, run.ID, run.Graph, run.Created, nil))
+	_, span := t.tracer.Start(within, "turn "+graphName(run.Graph),
 		trace.WithTimestamp(began), trace.WithAttributes(attributes...), trace.WithLinks(trace.Link{SpanContext: turn}))
 	span.End()
 }
 
-// reportQuestion reports a question that was used, or that is not asked any more. by is the
-// span in which that happened.
-func (t *Tracer) reportQuestion(by trace.SpanContext, q *checkpoint.Interrupt, at time.Time) {
-	within := trace.ContextWithSpan(context.Background(), t.beginRun(q.Thread, q.Run, q.Graph, q.Created, nil))
+// reportQuestion reports a question that was used, or that is not asked any more, in the span of ctx.
+func (t *Tracer) reportQuestion(ctx context.Context, q *checkpoint.Interrupt, at time.Time) {
+	within := trace.ContextWithSpan(ctx, t.beginRun(ctx, q.Thread, q.Run, q.Graph, q.Created, nil))
 	options := []trace.SpanStartOption{
 		trace.WithTimestamp(q.Created), trace.WithAttributes(append(threadAttributes(q.Thread, q.Run),
 			attribute.String(keyNode, clip(q.Node)), attribute.String(keyTask, q.Task), attribute.String(keyInterrupt, q.ID),
 			attribute.String(keyState, string(q.State)))...),
 	}
-	if by.IsValid() {
+	if by := trace.SpanContextFromContext(ctx); by.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: by}))
 	}
 	_, span := t.tracer.Start(withIDs(within, deriveQuestion(q.Thread, q.Run, q.ID)), "question "+clip(q.Node), options...)
 	span.End(trace.WithTimestamp(at))
+}
+
+// RunCarrier returns the W3C trace context of the span of a run.
+func (t *Tracer) RunCarrier(ctx context.Context, thread, run string) map[string]string {
+	return carrierOf(deriveRun(thread, run).spanContext(t.keepsRun(ctx, thread, run)))
+}
+
+// QuestionCarrier returns the W3C trace context of the span of a question.
+func (t *Tracer) QuestionCarrier(ctx context.Context, thread, run, interrupt string) map[string]string {
+	return carrierOf(deriveQuestion(thread, run, interrupt).spanContext(t.keepsRun(ctx, thread, run)))
+}
+
+// keepsRun reports whether the sampler keeps the trace of a run.
+func (t *Tracer) keepsRun(ctx context.Context, thread, run string) bool {
+	return t.beginRun(ctx, thread, run, "", time.Now(), nil).SpanContext().IsSampled()
 }

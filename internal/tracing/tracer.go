@@ -8,7 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -38,10 +37,15 @@ func (s workSpan) Within(ctx context.Context) context.Context {
 // Carrier returns the W3C trace context of the span.
 func (s workSpan) Carrier() map[string]string { return carrierOf(s.SpanContext()) }
 
-// carrierOf returns a W3C trace context.
+// carrierOf returns a W3C trace context, nil = the span has none.
 func carrierOf(c trace.SpanContext) map[string]string {
-	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), c), carrier)
+	if !c.IsValid() {
+		return nil
+	}
+	carrier := map[string]string{"traceparent": "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + (c.TraceFlags() & trace.FlagsSampled).String()}
+	if state := c.TraceState().String(); state != "" {
+		carrier["tracestate"] = state
+	}
 	return carrier
 }
 
@@ -146,9 +150,9 @@ type turnSpan struct {
 }
 
 // EndTurn ends the span, and marks the turn in the trace of the run.
-func (s turnSpan) EndTurn(run *checkpoint.Run, state string) {
+func (s turnSpan) EndTurn(ctx context.Context, run *checkpoint.Run, state string) {
 	attributes := append(runAttributes(run), attribute.String(keyState, state))
-	s.tracer.markTurn(run, s.SpanContext(), s.began, attributes)
+	s.tracer.markTurn(ctx, run, s.SpanContext(), s.began, attributes)
 	if !s.IsRecording() {
 		return
 	}

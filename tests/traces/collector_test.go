@@ -1,6 +1,7 @@
 package traces_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/hex"
 	"io"
@@ -46,7 +47,7 @@ func (s span) attribute(key string) string {
 // linksTo reports whether the span has a link to another.
 func (s span) linksTo(other span) bool {
 	return slices.ContainsFunc(s.GetLinks(), func(l *otlp.Span_Link) bool {
-		return string(l.GetTraceId()) == string(other.GetTraceId()) && string(l.GetSpanId()) == string(other.GetSpanId())
+		return bytes.Equal(l.GetTraceId(), other.GetTraceId()) && bytes.Equal(l.GetSpanId(), other.GetSpanId())
 	})
 }
 

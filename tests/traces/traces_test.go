@@ -230,7 +230,7 @@ func TestACollectorThatHangsHoldsNothingUp(t *testing.T) {
 		Metrics string `json:"metrics"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(server.WaitForLine(`"msg":"serving"`)), &listening))
-	answer, err := http.Get("http://" + listening.Metrics + "/metrics") //nolint:noctx // of a test
+	answer, err := http.Get("http://" + listening.Metrics + "/metrics")
 	require.NoError(t, err)
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(t, errors.Join(err, answer.Body.Close()))

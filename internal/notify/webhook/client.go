@@ -27,7 +27,9 @@ type Options struct {
 	URL     *url.URL
 	Secrets []Secret // one or two; each signs every request
 	// Render returns the body of an event.
-	Render    func(e *notify.Event) ([]byte, error)
+	Render func(e *notify.Event) ([]byte, error)
+	// TraceOf returns the W3C trace context of an event, as headers; nil = events have none.
+	TraceOf   func(ctx context.Context, e *notify.Event) map[string]string
 	Transport http.RoundTripper // see NewTransport
 	Now       func() time.Time
 	UserAgent string
@@ -51,9 +53,9 @@ func newHTTPClient(transport http.RoundTripper) http.Client {
 	}
 }
 
-// PostJSON posts a JSON text to a target once, over a connection of its own. Its errors are those of
-// Client.SendEvent.
-func PostJSON(ctx context.Context, to Target, id, userAgent string, body []byte) error {
+// PostJSON posts a JSON text to a target once, over a connection of its own, with a W3C trace context
+// as further headers. Its errors are those of Client.SendEvent.
+func PostJSON(ctx context.Context, to Target, id, userAgent string, trace map[string]string, body []byte) error {
 	transport := NewTransport(to.CheckAddress)
 	defer transport.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL.String(), bytes.NewReader(body))
@@ -63,6 +65,7 @@ func PostJSON(ctx context.Context, to Target, id, userAgent string, body []byte)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", userAgent)
 	req.Header.Set("Webhook-Id", id)
+	setTrace(req, trace)
 	by := newHTTPClient(transport)
 	return send(&by, req)
 }
@@ -95,7 +98,17 @@ func (c *Client) SendEvent(ctx context.Context, e *notify.Event) error {
 	req.Header.Set("Webhook-Id", e.ID)
 	req.Header.Set("Webhook-Timestamp", strconv.FormatInt(at, 10))
 	req.Header.Set("Webhook-Signature", signAll(c.opts.Secrets, e.ID, at, body))
+	if c.opts.TraceOf != nil {
+		setTrace(req, c.opts.TraceOf(ctx, e))
+	}
 	return send(&c.http, req)
+}
+
+// setTrace adds a trace context to a request.
+func setTrace(req *http.Request, trace map[string]string) {
+	for name, value := range trace {
+		req.Header.Set(name, value)
+	}
 }
 
 // send makes a request. Its errors are those of SendEvent.

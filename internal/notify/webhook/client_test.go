@@ -80,6 +80,24 @@ func TestRequestsAreSigned(t *testing.T) {
 	require.NotEqual(t, signatures[0], signatures[1])
 }
 
+func TestRequestsHaveTheTraceOfTheirEvent(t *testing.T) {
+	var got *http.Request
+	at, err := url.Parse("https://hooks.example.com/a")
+	require.NoError(t, err)
+	c := webhook.New(webhook.Options{
+		URL: at, Now: time.Now, Render: func(*notify.Event) ([]byte, error) { return []byte(exampleBody), nil },
+		TraceOf: func(_ context.Context, e *notify.Event) map[string]string {
+			return map[string]string{"traceparent": "of " + e.ID}
+		},
+		Transport: transport(func(req *http.Request) (*http.Response, error) {
+			got = req
+			return respond(http.StatusNoContent, http.NoBody), nil
+		}),
+	})
+	require.NoError(t, c.SendEvent(t.Context(), &notify.Event{ID: exampleID}))
+	require.Equal(t, "of "+exampleID, got.Header.Get("Traceparent"))
+}
+
 func TestAnswers(t *testing.T) {
 	for status, want := range map[int]string{
 		200: "", 202: "", 204: "", 299: "",

@@ -361,7 +361,7 @@ func (e *Engine) FollowInterrupts(memory *runtime.CallMemory, q checkpoint.Inter
 func (e *Engine) newLoopEnv(executor runtime.Executor) *superstep.Env {
 	return &superstep.Env{
 		Tracer: e.opts.Tracer,
-		Store: e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
+		Store:  e.store, Reader: e.reader, Executor: executor, Schemas: e.schemas, Observer: e.observer, Log: e.log, Now: e.now,
 		Conditions: e.opts.Conditions, KnowsCallers: e.opts.KnowsCallers, KeepsSecrets: e.opts.KeepsSecrets, Undo: e.opts.Undo,
 		Limits: e.opts.Limits, StepLimit: e.opts.StepLimit, ParallelTasks: e.opts.ParallelTasks, StepsPerCommit: e.opts.StepsPerCommit,
 		CommitTime: e.opts.CommitTime, MaxTaskMemoBytes: e.opts.MaxTaskMemoBytes, TracksTasks: e.opts.Workers != nil,

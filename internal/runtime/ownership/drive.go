@@ -150,7 +150,7 @@ func (d *drivenRun) reportEnd(v superstep.End, took time.Duration) {
 	}
 	d.session.owner.opts.Observer.RunEnded(d.loop.Run().Graph, state, took)
 	if turn := d.session.turn; turn != nil {
-		turn.EndTurn(d.loop.Run(), state)
+		turn.EndTurn(d.session.stop.storeCtx, d.loop.Run(), state)
 	}
 	switch {
 	case errors.Is(v.Err, checkpoint.ErrUnavailable):

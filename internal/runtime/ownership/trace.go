@@ -22,8 +22,8 @@ type Turn interface {
 	Within(ctx context.Context) context.Context
 	// IDs returns the ids of the trace and of the span, in hexadecimal digits.
 	IDs() (trace, span string)
-	// EndTurn ends the span. state is the state of the run, or "lost".
-	EndTurn(run *checkpoint.Run, state string)
+	// EndTurn ends the span. ctx may be over. state is the state of the run, or "lost".
+	EndTurn(ctx context.Context, run *checkpoint.Run, state string)
 }
 
 // beginTurn begins the span of the turn, if turns are traced, and returns ctx with it.
@@ -44,6 +44,6 @@ func (s *session) traceWork() {
 	}
 	trace, span := s.turn.IDs()
 	s.thread.log = s.thread.log.With(zap.String("trace_id", trace), zap.String("span_id", span))
-	s.stop.workCtx, s.stop.storeCtx = s.turn.Within(s.stop.workCtx), s.turn.Within(s.stop.storeCtx)
-	s.loopThread.StoreCtx = s.stop.storeCtx
+	work, store := s.turn.Within(s.stop.workCtx), s.turn.Within(s.stop.storeCtx)
+	s.stop.workCtx, s.stop.storeCtx, s.loopThread.StoreCtx = work, store, store //nolint:fatcontext // once in a session
 }

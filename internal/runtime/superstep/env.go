@@ -31,7 +31,7 @@ type Env struct {
 	KeepsSecrets bool          // the store encrypts its records, or keeps them in memory
 	Undo         time.Duration // how long answers can be taken back by default
 	Observer     runtime.Observer
-	Tracer       Tracer        // nil = nothing is traced
+	Tracer       Tracer // nil = nothing is traced
 	Log          *zap.Logger
 	Now          func() time.Time // the store's time
 

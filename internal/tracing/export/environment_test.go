@@ -50,8 +50,10 @@ func TestVariablesThatCantBeUsedAreRefused(t *testing.T) {
 		"a ratio too high": {"OTEL_TRACES_SAMPLER_ARG", "1.5", "want a number from 0 to 1"},
 		"not a number":     {"OTEL_TRACES_SAMPLER_ARG", "NaN", "want a number from 0 to 1"},
 		"no queue":         {"OTEL_BSP_MAX_QUEUE_SIZE", "0", "want a number from 1 to 1048576"},
-		"batches too large": {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "9999",
-			"OTEL_BSP_MAX_EXPORT_BATCH_SIZE is 9999: want at most OTEL_BSP_MAX_QUEUE_SIZE, 2048"},
+		"batches too large": {
+			"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "9999",
+			"OTEL_BSP_MAX_EXPORT_BATCH_SIZE is 9999: want at most OTEL_BSP_MAX_QUEUE_SIZE, 2048",
+		},
 		"no address":  {"OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "OTEL_EXPORTER_OTLP_ENDPOINT is no address of a collector"},
 		"credentials": {"OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:secret@c:4318", "want credentials in OTEL_EXPORTER_OTLP_HEADERS"},
 	} {

@@ -59,8 +59,8 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 func (p *Provider) Tracers() trace.TracerProvider { return p.sdk }
 
 // Close sends what waits, for a bounded time.
-func (p *Provider) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+func (p *Provider) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	if err := p.sdk.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("traces: %w", err)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -250,7 +251,7 @@ func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 	if size, most := proto.Size(task), c.executor.opts.MaxMessageBytes; size > most {
 		return wire.TooLargeTaskResult(size, most), nil
 	}
-	stream, err := c.endpoint.client.ExecuteTask(c.sent.withMark(ctx), &graphdv1.ExecuteTaskRequest{Task: task})
+	stream, err := c.endpoint.client.ExecuteTask(c.sent.withMark(withTrace(ctx, c.task.Trace)), &graphdv1.ExecuteTaskRequest{Task: task})
 	if err != nil {
 		return worker.Result{}, err
 	}
@@ -284,6 +285,14 @@ func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 			return r, nil
 		}
 	}
+}
+
+// withTrace adds a W3C trace context to the metadata of a call.
+func withTrace(ctx context.Context, trace map[string]string) context.Context {
+	if len(trace) == 0 {
+		return ctx
+	}
+	return metadata.NewOutgoingContext(ctx, metadata.New(trace))
 }
 
 // checkDescription returns the problem when the endpoint does not serve the task.

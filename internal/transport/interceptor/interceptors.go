@@ -39,7 +39,7 @@ type Interceptors struct {
 	quotas        Quotas        // nil = callers have no limits
 	unaryMethods  unaryMethods  // for calls without a connection
 	directCalls   *CallGate
-	tracer        stats.Handler // nil = calls are not traced
+	tracer        stats.Handler        // nil = calls are not traced
 	requests      *flow.RequestTracker // bounds the calls of other doors, nil = nothing does
 
 	maxMessageBytes int // bytes
