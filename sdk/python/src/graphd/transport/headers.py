@@ -1,4 +1,4 @@
-"""The headers of calls that say who calls, and in which tenant."""
+"""The headers of calls that say who calls, in which tenant, and in which trace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 
 from graphd.security import Security
+from graphd.spans import may_be_traced, read_current
 from graphd.threads import run_blocking
 from graphd.transport.token import ReadToken, open_token
 
@@ -25,16 +26,16 @@ class Headers:
         return self._read_token is not None
 
     def read(self) -> list[tuple[str, str]]:
-        """The headers of a call; raises UnauthenticatedError when there is no token."""
+        """Those of every call; raises UnauthenticatedError when there is no token."""
         if self._read_token is None:
             return self._tenant
         return [*self._tenant, ("authorization", f"Bearer {self._read_token()}")]
 
 
 def open_headers(security: Security) -> Headers | None:
-    """The headers of calls; None for calls without any."""
+    """The headers of calls; None for calls without any, which have no trace context either."""
     read_token, tenant = open_token(security), security.tenant or ""
-    return Headers(read_token, tenant) if read_token is not None or tenant else None
+    return Headers(read_token, tenant) if read_token is not None or tenant or may_be_traced() else None
 
 
 _Details = namedtuple("_Details", ("method", "timeout", "metadata", "credentials", "wait_for_ready", "compression"))
@@ -64,7 +65,7 @@ class HeaderSender(
         return continuation(self._add_headers(details), requests)
 
     def _add_headers(self, details: Any) -> _CallDetails:
-        metadata = [*(details.metadata or ()), *self._headers.read()]
+        metadata = [*(details.metadata or ()), *read_current(), *self._headers.read()]
         return _CallDetails(
             details.method,
             details.timeout,
@@ -87,7 +88,7 @@ class _AsyncSender:
     async def _add_headers(self, details: Any) -> Any:
         read = self._headers.read
         own = await run_blocking(read) if self._headers.may_block else read()
-        metadata = grpc.aio.Metadata(*(details.metadata or ()), *own)
+        metadata = grpc.aio.Metadata(*(details.metadata or ()), *read_current(), *own)
         return details._replace(metadata=metadata)
 
 

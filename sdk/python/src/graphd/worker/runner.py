@@ -25,6 +25,7 @@ from graphd.worker.failure_log import log_failure
 from graphd.worker.prepare_work import prepare_work
 from graphd.worker.reducer import run_reducer
 from graphd.worker.run_work import arun_work, run_work
+from graphd.worker.span import note_end, span_task
 from graphd.worker.start_rules import runs_on_loop, waits_for_reader
 from graphd.worker.traced_work import TracedWork, trace_work
 from graphd.worker.work import Work
@@ -163,7 +164,8 @@ class Runner:
         if job.attempt.stopped:
             return _build_stopped_result()
         if assignment.kind == pb.TASK_KIND_REDUCER:
-            return run_reducer(assignment, program)
+            with span_task(assignment):
+                return run_reducer(assignment, program)
         work = _prepare_work(job, local)
         remembered = cache.look_up_result(program, work)
         if remembered is not None:
@@ -173,7 +175,7 @@ class Runner:
             return None
         traced = trace_work(assignment, program, work)
         variables = local.variables.copy() if local else contextvars.Context()
-        result = variables.run(_run_in_task, work, traced)
+        result = variables.run(_run_in_task, assignment, work, traced)
         _end_work(job, work, result)
         return result
 
@@ -208,7 +210,7 @@ class _CoroutineJob:
         try:
             self.work = self.work or _prepare_work(job, self.local)
             traced = trace_work(job.attempt.assignment, job.program, self.work)
-            self.task = self.loop.create_task(_arun_in_task(self.work, traced))
+            self.task = self.loop.create_task(_arun_in_task(job.attempt.assignment, self.work, traced))
         except BaseException as error:
             self.end(_build_broken_result(job, self.local, error))
             return
@@ -276,21 +278,25 @@ def _end_work(job: Job, work: Work, result: pb.TaskResult) -> None:
     cache.store_result(job.program, work, result)
 
 
-def _run_in_task(work: Work, traced: TracedWork | None) -> pb.TaskResult:
+def _run_in_task(assignment: pb.TaskAssignment, work: Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
-    manager = traced.run_steps(traced.start()) if traced is not None else None
-    with work.task.environment.stream_tokens(work.task, manager):
-        result = run_work(work)
-    if traced is not None:
-        traced.run_steps(traced.end(result))
+    with span_task(assignment) as span:
+        manager = traced.run_steps(traced.start()) if traced is not None else None
+        with work.task.environment.stream_tokens(work.task, manager):
+            result = run_work(work)
+        if traced is not None:
+            traced.run_steps(traced.end(result))
+        note_end(span, result)
     return result
 
 
-async def _arun_in_task(work: Work, traced: TracedWork | None) -> pb.TaskResult:
+async def _arun_in_task(assignment: pb.TaskAssignment, work: Work, traced: TracedWork | None) -> pb.TaskResult:
     enter_task(work.task)
-    manager = await traced.arun_steps(traced.start()) if traced is not None else None
-    with work.task.environment.stream_tokens(work.task, manager):
-        result = await arun_work(work)
-    if traced is not None:
-        await traced.arun_steps(traced.end(result))
+    with span_task(assignment) as span:
+        manager = await traced.arun_steps(traced.start()) if traced is not None else None
+        with work.task.environment.stream_tokens(work.task, manager):
+            result = await arun_work(work)
+        if traced is not None:
+            await traced.arun_steps(traced.end(result))
+        note_end(span, result)
     return result
