@@ -32,11 +32,13 @@ const ALLOWED: Record<string, string> = {
   calls: GROUND,
   // Items beside the states of threads, in the memory of the process or in a server.
   store: `${GROUND} codec messages calls`,
+  // Traces of OpenTelemetry, where it is installed.
+  spans: "",
   // Calls over gRPC.
-  transport: `${GROUND} calls`,
+  transport: `${GROUND} calls spans`,
   // Calls over HTTP, from browsers.
   browser: `${GROUND} calls`,
-  worker: `${GROUND} codec messages runtime channels state declare calls transport`,
+  worker: `${GROUND} codec messages runtime channels state declare calls spans transport`,
   client: `${GROUND} codec messages calls store`,
   dev: GROUND,
   checkpoint: `${GROUND} dev`,
@@ -105,6 +107,7 @@ function findCircles(imports: [string, string][]): string[] {
 /** Optional packages: types of them, and the rooms that load them when they are there. */
 const PEERS: Record<string, readonly string[]> = {
   "@langchain/core": ["messages", "state", "zod", "worker", "graph", "prebuilt", "compiled"],
+  "@opentelemetry/api": ["spans"],
   zod: ["zod"],
 };
 

@@ -1,4 +1,5 @@
 import { type ChannelCredentials, type ChannelOptions, Client, Metadata } from "@grpc/grpc-js";
+import { readTrace, type TraceCarrier } from "../spans/index.js";
 import { checkTarget } from "./address.js";
 import { CertificateFiles } from "./certificates.js";
 import type { ResolvedSecurity } from "./security.js";
@@ -47,12 +48,12 @@ export class Channel {
     return this.opened.client;
   }
 
-  /** The headers of a call, which say who calls and in which tenant. */
+  /** The headers of a call, which say who calls, in which tenant and in which trace. */
   readHeaders(): Metadata | Promise<Metadata> {
-    if (this.readToken === undefined) return this.createHeaders(undefined);
-    const token = this.readToken();
-    if (typeof token === "string") return this.createHeaders(token);
-    return token.then((read) => this.createHeaders(read));
+    const trace = readTrace();
+    const token = this.readToken?.();
+    if (!(trace instanceof Promise) && !(token instanceof Promise)) return this.createHeaders(token, trace);
+    return Promise.all([token, trace]).then(([read, carrier]) => this.createHeaders(read, carrier));
   }
 
   close(): void {
@@ -60,8 +61,9 @@ export class Channel {
     this.opened = undefined;
   }
 
-  private createHeaders(token: string | undefined): Metadata {
+  private createHeaders(token: string | undefined, trace: TraceCarrier): Metadata {
     const headers = new Metadata();
+    for (const [name, value] of Object.entries(trace)) headers.set(name, value);
     if (this.tenant) headers.set("graphd-tenant", this.tenant);
     if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
     return headers;

@@ -23,6 +23,7 @@ import {
   runInTask,
   TEMPORARY,
 } from "../runtime/index.js";
+import { traceTask } from "../spans/index.js";
 import { isSend, type RetryPolicy } from "../values/index.js";
 import type { Attempt } from "./attempt.js";
 import { readJournal } from "./journal.js";
@@ -43,7 +44,30 @@ import { fileQuestions } from "./thrown_questions.js";
 import { withTokens } from "./tokens.js";
 
 /** The result of an attempt. It never throws: every end of a node is a result. */
-export async function runTask(attempt: Attempt, program: Program): Promise<TaskResult> {
+export function runTask(attempt: Attempt, program: Program): Promise<TaskResult> {
+  const { assignment } = attempt;
+  const traced = {
+    name: `run ${assignment.node || assignment.function}`,
+    carrier: assignment.trace,
+    attributes: {
+      "graphd.thread": assignment.threadId,
+      "graphd.run": assignment.runId,
+      "graphd.graph": assignment.graph,
+      "graphd.graph_version": assignment.graphVersion,
+      "graphd.node": assignment.node,
+      "graphd.task": assignment.taskId,
+      "graphd.attempt": assignment.attempt,
+      "graphd.delivery": assignment.delivery,
+    },
+  };
+  return traceTask(traced, () => runUntraced(attempt, program), failedType);
+}
+
+function failedType({ outcome }: TaskResult): string | undefined {
+  return outcome.case === "failed" ? outcome.value.type : undefined;
+}
+
+async function runUntraced(attempt: Attempt, program: Program): Promise<TaskResult> {
   const { assignment } = attempt;
   const local = findCall(attempt.address, assignment.threadId, assignment.runId);
   try {
