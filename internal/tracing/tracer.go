@@ -151,6 +151,10 @@ type turnSpan struct {
 
 // EndTurn ends the span, and marks the turn in the trace of the run.
 func (s turnSpan) EndTurn(ctx context.Context, run *checkpoint.Run, state string) {
+	if run == nil {
+		s.End(superstep.SpanEnd{State: state})
+		return
+	}
 	attributes := append(runAttributes(run), attribute.String(keyState, state))
 	s.tracer.markTurn(ctx, run, s.SpanContext(), s.began, attributes)
 	if !s.IsRecording() {

@@ -149,9 +149,7 @@ func (d *drivenRun) reportEnd(v superstep.End, took time.Duration) {
 		state = "lost"
 	}
 	d.session.owner.opts.Observer.RunEnded(d.loop.Run().Graph, state, took)
-	if turn := d.session.turn; turn != nil {
-		turn.EndTurn(d.session.stop.storeCtx, d.loop.Run(), state)
-	}
+	d.session.endTurn(d.loop.Run(), state)
 	switch {
 	case errors.Is(v.Err, checkpoint.ErrUnavailable):
 		log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.Err), runtime.CauseField(v.Err))

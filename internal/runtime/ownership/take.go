@@ -142,6 +142,7 @@ func (c *Claim) driveOrRelease(head *checkpoint.Head, l *superstep.Loop) {
 		s.startDriving(head, l)
 	default:
 		s.thread.log.Debug("run left to a server with workers", zap.String("server", c.destination))
+		s.endTurn(l.Run(), "left")
 		s.releaseThread(nil)
 	}
 }
@@ -159,6 +160,7 @@ func (c *Claim) releaseClaim(why error) {
 		return
 	}
 	c.isOver = true
+	c.session.endTurn(nil, "not_taken")
 	if !c.isSent {
 		why = nil
 	}

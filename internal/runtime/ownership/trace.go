@@ -15,14 +15,14 @@ type Tracer interface {
 	BeginTurn(ctx context.Context) Turn
 }
 
-// Turn is the span of a turn. A turn that is not ended is not reported: the thread was not
-// taken.
+// Turn is the span of a turn.
 type Turn interface {
 	// Within returns ctx with the span, for the work inside it.
 	Within(ctx context.Context) context.Context
 	// IDs returns the ids of the trace and of the span, in hexadecimal digits.
 	IDs() (trace, span string)
-	// EndTurn ends the span. ctx may be over. state is the state of the run, or "lost".
+	// EndTurn ends the span. ctx may be over. state is the state of the run, "lost", or "left" for
+	// one that another server goes on with at once. run is nil when the thread was not taken.
 	EndTurn(ctx context.Context, run *checkpoint.Run, state string)
 }
 
@@ -34,6 +34,13 @@ func (s *session) beginTurn(ctx context.Context) context.Context {
 	}
 	s.turn = tracer.BeginTurn(ctx)
 	return s.turn.Within(ctx)
+}
+
+// endTurn ends the span of the turn, if turns are traced.
+func (s *session) endTurn(run *checkpoint.Run, state string) {
+	if s.turn != nil {
+		s.turn.EndTurn(s.stop.storeCtx, run, state)
+	}
 }
 
 // traceWork puts the work of the session, and its lines in the log, into the span of its turn.
