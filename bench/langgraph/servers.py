@@ -19,6 +19,15 @@ HERE = Path(__file__).parent
 PATIENCE = 120  # seconds until a server is up
 
 
+def processor_time(process: int) -> float:
+    """Seconds for which a process has had a processor; 0 where the system does not say so in /proc."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def free_port() -> int:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -97,11 +106,11 @@ def static_server() -> Iterator[str]:
 
 
 @contextmanager
-def graphd_server(binary: str, store: str) -> Iterator[tuple[str, str]]:
-    """graphd with a worker in Python. The values are its address for gRPC and its URL."""
+def graphd_server(binary: str, store: str) -> Iterator[tuple[str, str, list[int]]]:
+    """graphd with a worker in Python. The values are its address for gRPC, its URL, and both processes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        address, web, log = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}", folder / "log"
+        address, web, log = (f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}", folder / "log")
         kept = f"sqlite:{folder / 'graphd.db'}" if store == "sqlite" else store
         serve = [binary, "serve", "--listen", address, "--store", kept, "--langgraph", web]
         with running(serve, folder, log) as server:
@@ -113,4 +122,4 @@ def graphd_server(binary: str, store: str) -> Iterator[tuple[str, str]]:
                     if worker.poll() is not None or time.monotonic() > until:
                         raise RuntimeError(f"the worker does not serve:\n{ready.read_text()[-2000:]}")
                     time.sleep(0.05)
-                yield address, f"http://{web}"
+                yield address, f"http://{web}", [server.pid, worker.pid]

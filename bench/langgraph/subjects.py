@@ -14,10 +14,10 @@ import graphd
 
 
 class Subject(ABC):
-    """A server by a client. Its operations check what comes of them."""
+    """A server by a client. Its operations check what comes of them. The processes are a server and its worker."""
 
-    def __init__(self, name: str, store: str) -> None:
-        self.name, self.store = name, store
+    def __init__(self, name: str, store: str, processes: list[int]) -> None:
+        self.name, self.store, self.processes = name, store, processes
 
     @abstractmethod
     async def answer_question(self) -> None:
@@ -40,8 +40,8 @@ def check(got: object, want: object) -> None:
 class AgentServer(Subject):
     """A server with LangGraph Server's API, by LangGraph's SDK."""
 
-    def __init__(self, name: str, store: str, url: str) -> None:
-        super().__init__(name, store)
+    def __init__(self, name: str, store: str, url: str, processes: list[int]) -> None:
+        super().__init__(name, store, processes)
         self.client: Any = get_client(url=url)
 
     async def create_thread(self) -> str:
@@ -68,29 +68,34 @@ class AgentServer(Subject):
 
 
 class Native(Subject):
-    """graphd by its own SDK over gRPC."""
+    """graphd by its own SDK over gRPC. Before each operation the client works for some seconds more."""
 
-    def __init__(self, name: str, store: str, server: str) -> None:
-        super().__init__(name, store)
+    def __init__(self, name: str, store: str, server: str, processes: list[int]) -> None:
+        super().__init__(name, store, processes)
+        self.work = 0.0
         declared = Declaration(graphd, graphd.interrupt)
         self.question = declared.question().compile(server=server, name="question", worker=False)
         self.chain = declared.chain().compile(server=server, name="chain", worker=False)
 
-    def new_thread(self) -> dict[str, Any]:
+    def begin_call(self) -> dict[str, Any]:
+        """Works for the client as long as it is told to, and returns the config of a new thread."""
+        until = time.thread_time() + self.work
+        while time.thread_time() < until:
+            pass
         return {"configurable": {"thread_id": str(uuid.uuid4())}}
 
     async def answer_question(self) -> None:
-        thread = self.new_thread()
+        thread = self.begin_call()
         asked = await self.question.ainvoke({"x": 0}, thread)
         check(asked["__interrupt__"][0].value, 1)
         check(await self.question.ainvoke(graphd.Command(resume="yes"), thread), {"x": 2, "answer": "yes"})
 
     async def run_chain(self) -> None:
-        check(await self.chain.ainvoke({"x": 0}, self.new_thread()), {"x": 10})
+        check(await self.chain.ainvoke({"x": 0}, self.begin_call()), {"x": 10})
 
     async def await_first_event(self) -> float:
         began, took = time.perf_counter(), 0.0
-        async for update in self.chain.astream({"x": 0}, self.new_thread(), stream_mode="updates"):
+        async for update in self.chain.astream({"x": 0}, self.begin_call(), stream_mode="updates"):
             if not took:
                 took = time.perf_counter() - began
                 check(update, {"n0": {"x": 1}})
