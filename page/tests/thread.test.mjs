@@ -198,6 +198,7 @@ describe("threads and graphs", () => {
 
   check("a layout that takes too long is given up", async () => {
     const page = await openPage(server, "ana", "/inbox");
+    await page.waitForURL((url) => !url.hash); // the page has kept the token; one that leaves before has none
     await page.clock.install();
     await page.addInitScript(() => (globalThis.Worker = class { // one that never answers
       postMessage() { document.documentElement.dataset.layout = "begun"; }

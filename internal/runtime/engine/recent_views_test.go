@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -198,6 +199,25 @@ func TestAnAnswerSoonAfterItsQuestionReadsNothing(t *testing.T) {
 	require.Equal(t, [2]int64{0, 0}, store.takeCounts())
 	require.JSONEq(t, `{"log":["yes","yes"],"n":2}`, f.stateValues("t"))
 	require.True(t, requireRecentView(t, f.engine, store, "t"))
+}
+
+// TestAViewOutlivesNodesWithEffects: such nodes run between two changes of a thread, and the view goes
+// on with it.
+func TestAViewOutlivesNodesWithEffects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, askingNodes(), chainSpec("g", channelsLog, "first", "second"))
+		defer f.engine.Close()
+		f.runToStop("t", "g", `{"log":[]}`)
+		for range 2 {
+			synctest.Wait()
+			require.True(t, requireRecentView(t, f.engine, f.store, "t"))
+			_, err := f.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "t", Single: &runtime.Response{Value: `"yes"`}})
+			require.NoError(t, err)
+		}
+		synctest.Wait()
+		require.True(t, requireRecentView(t, f.engine, f.store, "t"))
+		require.JSONEq(t, `{"log":["yes","yes"],"n":2}`, f.stateValues("t"))
+	})
 }
 
 // TestAViewHasAllOfAQuestionThatManyTouch compares the view with the store after each thing that

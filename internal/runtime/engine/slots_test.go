@@ -407,7 +407,11 @@ func TestAThreadThatHadItsSlotIsNotQueued(t *testing.T) {
 func TestARefusedAnswerDoesNotWaitForASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, st := newHookedFixture(t, map[string]nodeFunc{"ask": askOnceNode}, "ask", "work")
-		st.setBeforeNext(func() error { return checkpoint.ErrInvalid })
+		refuse := func() error { return checkpoint.ErrInvalid }
+		st.setBeforeNext(func() error { // on what the server has in view of the thread, and then on what the store has
+			st.setBeforeNext(refuse)
+			return refuse()
+		})
 		_, err := f.engine.Resume(t.Context(), runtime.ResumeRequest{
 			Thread: "asked", Single: &runtime.Response{Value: `"yes"`}, RequestID: "r", Digest: "d",
 		})

@@ -1,4 +1,4 @@
-// Package views keeps views of threads at rest in memory, so that a call that goes on with one
+// Package views keeps views of threads in memory, so that a call that goes on with a thread at rest
 // reads nothing before its change.
 //
 // A view shows the thread as the changes of this server left it. Another server may have changed
@@ -30,7 +30,7 @@ func NewCache(maxBytes int) *Cache {
 	return &Cache{maxBytes: maxBytes, views: make(map[string]*list.Element), recent: list.New()}
 }
 
-// FindView returns the view of a thread, nil when there is none. It shows whether the thread has a
+// FindView returns the view of a thread at rest, nil when there is none. It shows whether the thread has a
 // request. Views share their records: the caller must not change them.
 func (c *Cache) FindView(thread, request string) *checkpoint.ThreadView {
 	c.mu.Lock()
@@ -39,8 +39,11 @@ func (c *Cache) FindView(thread, request string) *checkpoint.ThreadView {
 	if e == nil {
 		return nil
 	}
-	c.recent.MoveToFront(e)
 	v := e.Value.(*view) //nolint:errcheck,forcetypeassert // it has nothing else
+	if !v.isAtRest() {
+		return nil
+	}
+	c.recent.MoveToFront(e)
 	return v.snapshotFor(request)
 }
 
@@ -49,7 +52,6 @@ func (c *Cache) NoteChange(t *commit.Tx, head *checkpoint.Head) {
 	if c.maxBytes == 0 {
 		return
 	}
-	isAtRest := head.Owner == "" && head.State != checkpoint.ThreadBusy && !t.Delete
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var old *view
@@ -57,7 +59,7 @@ func (c *Cache) NoteChange(t *commit.Tx, head *checkpoint.Head) {
 		old = e.Value.(*view) //nolint:errcheck,forcetypeassert // it has nothing else
 		c.remove(e)
 	}
-	if !isAtRest {
+	if t.Delete {
 		return
 	}
 	if next := old.applyChange(t, head); next != nil && next.bytes <= c.maxBytes/16 {

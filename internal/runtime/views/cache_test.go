@@ -125,6 +125,28 @@ func TestOnlyThreadsOfWhichAllIsKnownHaveAView(t *testing.T) {
 	}
 }
 
+func TestAViewGoesOnWhileARunWorks(t *testing.T) {
+	for name, work := range map[string]func(t *commit.Tx){
+		"a server holds it": func(t *commit.Tx) { t.Head.Owner = "server" },
+		"a run is active":   func(t *commit.Tx) { t.Head.State = checkpoint.ThreadBusy },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChain(views.NewCache(16<<20), "t")
+			c.change(askAt("1"))
+			c.change(work)
+			require.Nil(t, c.cache.FindView("t", ""), "no call goes on with it")
+			c.change(func(t *commit.Tx) {
+				t.Head.Owner, t.Head.State, t.Head.Checkpoint = "", checkpoint.ThreadInterrupted, "2"
+				t.Checkpoints, t.ClearTasks = []*checkpoint.Checkpoint{{ID: "2"}}, []string{"1"}
+			})
+			v := c.cache.FindView("t", "request")
+			require.Equal(t, c.head, v.Head)
+			require.Equal(t, "2", v.Checkpoint.ID)
+			require.Empty(t, v.Pending.Tasks)
+		})
+	}
+}
+
 func questions(n int) []checkpoint.Interrupt {
 	list := make([]checkpoint.Interrupt, n)
 	for i := range list {

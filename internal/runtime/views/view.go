@@ -27,6 +27,9 @@ type view struct {
 	bytes      int
 }
 
+// isAtRest reports whether a call may go on with the thread: no run works on it.
+func (v *view) isAtRest() bool { return v.head.Owner == "" && v.head.State != checkpoint.ThreadBusy }
+
 // snapshotFor returns the view as a store returns it to a call with a request.
 func (v *view) snapshotFor(request string) *checkpoint.ThreadView {
 	s := &checkpoint.ThreadView{Head: v.head, Run: v.run, Checkpoint: v.checkpoint, Interrupts: &v.interrupts}
