@@ -54,16 +54,27 @@ func (c *Cache) NoteChange(t *commit.Tx, head *checkpoint.Head) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	e := c.views[t.Thread]
 	var old *view
-	if e := c.views[t.Thread]; e != nil {
+	if e != nil {
 		old = e.Value.(*view) //nolint:errcheck,forcetypeassert // it has nothing else
-		c.remove(e)
+		c.bytes -= old.bytes
 	}
-	if t.Delete {
-		return
+	var next *view
+	if !t.Delete {
+		next = old.applyChange(t, head)
 	}
-	if next := old.applyChange(t, head); next != nil && next.bytes <= c.maxBytes/16 {
-		c.add(next)
+	switch isKept := next != nil && next.bytes <= c.maxBytes/16; {
+	case !isKept && e != nil:
+		c.recent.Remove(e)
+		delete(c.views, t.Thread)
+	case isKept && e != nil:
+		e.Value = next
+		c.recent.MoveToFront(e)
+		c.makeRoom(next)
+	case isKept:
+		c.views[t.Thread] = c.recent.PushFront(next)
+		c.makeRoom(next)
 	}
 }
 
@@ -76,10 +87,9 @@ func (c *Cache) DropView(thread string) {
 	}
 }
 
-// add adds a view, and removes those that were not used for longest until all have room. The caller
-// holds the mutex.
-func (c *Cache) add(v *view) {
-	c.views[v.head.Thread] = c.recent.PushFront(v)
+// makeRoom counts a view that was added, and removes those that were not used for longest until all have
+// room. The caller holds the mutex.
+func (c *Cache) makeRoom(v *view) {
 	for c.bytes += v.bytes; c.bytes > c.maxBytes; {
 		c.remove(c.recent.Back())
 	}

@@ -16,7 +16,7 @@ const (
 	maxBytes   = 64 << 10
 )
 
-// view is a thread as the changes since its creation left it. It does not change.
+// view is a thread as the changes since its creation left it. One of a thread at rest does not change.
 type view struct {
 	head       checkpoint.Head
 	run        *checkpoint.Run
@@ -43,7 +43,7 @@ func (v *view) snapshotFor(request string) *checkpoint.ThreadView {
 }
 
 // applyChange returns the view after a change, nil when the change does not say all of it. The view
-// before the creation of a thread is nil.
+// before the creation of a thread is nil. A view on which a run works is in no other hands, and becomes the one after the change.
 func (v *view) applyChange(t *commit.Tx, head *checkpoint.Head) *view {
 	switch {
 	case t.Expect == 0 && !t.IsCopy:
@@ -51,8 +51,12 @@ func (v *view) applyChange(t *commit.Tx, head *checkpoint.Head) *view {
 	case v == nil || v.head.Revision != t.Expect || v.head.LogID != t.LogID || t.DropAfter != nil || t.IsCopy:
 		return nil
 	}
-	next := &view{head: *head, run: v.run, checkpoint: v.checkpoint, interrupts: v.interrupts, requests: v.requests}
-	if !next.putRun(t.Runs) || !next.putInterrupts(t.Interrupts) || !next.putCheckpoint(t.Checkpoints) || !next.putProgress(v, t) {
+	old, next := *v, v
+	if v.isAtRest() {
+		next = new(view)
+	}
+	*next = view{head: *head, run: old.run, checkpoint: old.checkpoint, interrupts: old.interrupts, requests: old.requests}
+	if !next.putRun(t.Runs) || !next.putInterrupts(t.Interrupts) || !next.putCheckpoint(t.Checkpoints) || !next.putProgress(&old, t) {
 		return nil
 	}
 	next.putRequest(t.Request)
