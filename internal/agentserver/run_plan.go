@@ -211,8 +211,8 @@ func (c *call) readWaitingRun(thread string) (*graphdv1.Run, error) {
 	return newest, err
 }
 
-// openEtags returns the etags of the questions of a run that are open, by their ids. Questions that are
-// too large for one message are read with the thread.
+// openEtags returns the etags of the questions of a run that are open, by their ids. Questions
+// that are too large for one message are read with the thread.
 func (c *call) openEtags(of *graphdv1.Run) (map[string]string, error) {
 	open := of.GetInterrupts()
 	if len(open) < len(of.GetOpenInterruptIds()) {

@@ -142,8 +142,8 @@ func TestRunViewOfAWaitReadsNothing(t *testing.T) {
 	require.Zero(t, e.reads.Load())
 }
 
-// TestRunViewThatFindsNoRoom: a run is told without its large questions when calls hold all memory, and
-// when they are larger than a message may be.
+// TestRunViewThatFindsNoRoom: a run is told without its large questions when calls hold all
+// memory, and when they are larger than a message may be.
 func TestRunViewThatFindsNoRoom(t *testing.T) {
 	e := newCrowdedEngine(t)
 	full := &graphdv1.GetRunRequest{ThreadId: "asks", View: graphdv1.RunView_RUN_VIEW_FULL}

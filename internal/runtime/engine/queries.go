@@ -100,16 +100,18 @@ func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	return e.reader.OpenInterruptIDs(ctx, thread, run, most)
 }
 
-// OpenInterrupts returns the interrupts that a run waits for, the oldest first and at most that many. whole
-// says that they are all of those: large ones are not. Errors: those of OutputOfWaiting.
+// OpenInterrupts returns the interrupts that a run waits for, the oldest first and at most that
+// many. whole says that they are all of those: large ones are not. Errors: those of
+// OutputOfWaiting.
 func (e *Engine) OpenInterrupts(
 	ctx context.Context, memory *runtime.CallMemory, thread, run string, most int,
 ) (open []checkpoint.Interrupt, whole bool, err error) {
 	return e.reader.OpenInterrupts(ctx, memory, thread, run, most)
 }
 
-// OutputOfWaiting returns the output keys of the state of a run that waits for answers, "" when they are
-// not kept any more. The errors are *Error: THREAD_NOT_FOUND, those of memory, and those of the store.
+// OutputOfWaiting returns the output keys of the state of a run that waits for answers, "" when
+// they are not kept any more. The errors are *Error: THREAD_NOT_FOUND, those of memory, and those
+// of the store.
 func (e *Engine) OutputOfWaiting(ctx context.Context, memory *runtime.CallMemory, run *checkpoint.Run) (payload.JSON, error) {
 	return e.snapshots.ReadOutputOfWaiting(ctx, memory, run)
 }

@@ -255,9 +255,9 @@ func (r *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	}
 }
 
-// OpenInterrupts returns the interrupts that a run waits for, the oldest first and at most that many. whole
-// says that they are all of those: large ones are not. The errors are those of Interrupts; a call does
-// not wait for memory for long.
+// OpenInterrupts returns the interrupts that a run waits for, the oldest first and at most that
+// many. whole says that they are all of those: large ones are not. The errors are those of
+// Interrupts; a call does not wait for memory for long.
 func (r *Reader) OpenInterrupts(
 	ctx context.Context, memory *runtime.CallMemory, thread, run string, most int,
 ) (open []checkpoint.Interrupt, whole bool, err error) {

@@ -86,9 +86,9 @@ func (r *Reader) readState(ctx context.Context, req runtime.StateRequest, memory
 	return snap, err
 }
 
-// ReadOutputOfWaiting returns the output keys of the newest state of a run that waits for answers, with the
-// results so far of the tasks of its superstep. It is "" when the thread has gone on with another run.
-// The errors are those of ReadState.
+// ReadOutputOfWaiting returns the output keys of the newest state of a run that waits for
+// answers, with the results so far of the tasks of its superstep. It is "" when the thread has
+// gone on with another run. The errors are those of ReadState.
 func (r *Reader) ReadOutputOfWaiting(ctx context.Context, memory *runtime.CallMemory, run *checkpoint.Run) (payload.JSON, error) {
 	head, err := r.reader.Thread(ctx, run.Thread)
 	if err != nil || head.Run != run.ID {

@@ -30,8 +30,8 @@ func NewCache(maxBytes int) *Cache {
 	return &Cache{maxBytes: maxBytes, views: make(map[string]*list.Element), recent: list.New()}
 }
 
-// FindView returns the view of a thread at rest, nil when there is none. It shows whether the thread has a
-// request. Views share their records: the caller must not change them.
+// FindView returns the view of a thread at rest, nil when there is none. It shows whether the
+// thread has a request. Views share their records: the caller must not change them.
 func (c *Cache) FindView(thread, request string) *checkpoint.ThreadView {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +87,8 @@ func (c *Cache) DropView(thread string) {
 	}
 }
 
-// makeRoom counts a view that was added, and removes those that were not used for longest until all have
-// room. The caller holds the mutex.
+// makeRoom counts a view that was added, and removes those that were not used for longest until
+// all have room. The caller holds the mutex.
 func (c *Cache) makeRoom(v *view) {
 	for c.bytes += v.bytes; c.bytes > c.maxBytes; {
 		c.remove(c.recent.Back())

@@ -42,8 +42,9 @@ func (v *view) snapshotFor(request string) *checkpoint.ThreadView {
 	return s
 }
 
-// applyChange returns the view after a change, nil when the change does not say all of it. The view
-// before the creation of a thread is nil. A view on which a run works is in no other hands, and becomes the one after the change.
+// applyChange returns the view after a change, nil when the change does not say all of it. The
+// view before the creation of a thread is nil. A view on which a run works is in no other hands,
+// and becomes the one after the change.
 func (v *view) applyChange(t *commit.Tx, head *checkpoint.Head) *view {
 	switch {
 	case t.Expect == 0 && !t.IsCopy:

@@ -55,17 +55,14 @@ func showsInterrupts(view graphdv1.RunView) bool {
 	return view == graphdv1.RunView_RUN_VIEW_INTERRUPTS || view == graphdv1.RunView_RUN_VIEW_FULL
 }
 
-// readOpenInterrupts reads the open interrupts of a run, the oldest first. It returns nil when there is
-// none, and when they are too large to be read together.
+// readOpenInterrupts reads the open interrupts of a run, the oldest first. It returns nil when
+// there is none, and when they are too large to be read together.
 func (s *Streamer) readOpenInterrupts(ctx context.Context, run *checkpoint.Run) ([]checkpoint.Interrupt, error) {
 	open, whole, err := s.Engine.OpenInterrupts(ctx, interceptor.CallMemoryOf(ctx), run.Thread, run.ID, maxOpenIDs)
-	switch {
-	case err != nil && !isOutOfMemory(err):
-		return nil, err
-	case err != nil || !whole:
+	if isOutOfMemory(err) || err == nil && !whole {
 		return nil, nil
 	}
-	return open, nil
+	return open, err
 }
 
 // isOutOfMemory reports whether a read was refused because calls hold as much as they may.
@@ -101,7 +98,8 @@ func (s *Streamer) fitRun(run *graphdv1.Run, shown []checkpoint.Interrupt) *grap
 	return run
 }
 
-// describeStoppedRun converts a run that has stopped here, nil when more is to be shown than is known of it.
+// describeStoppedRun converts a run that has stopped here, nil when more is to be shown than is
+// known of it.
 func (s *Streamer) describeStoppedRun(stopped *runtime.StoppedRun, logID string, view graphdv1.RunView) *graphdv1.Run {
 	run, shown := stopped.Run, []checkpoint.Interrupt(nil)
 	if run.State == checkpoint.RunInterrupted && showsInterrupts(view) {

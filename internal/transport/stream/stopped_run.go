@@ -9,8 +9,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 )
 
-// WaitUntilStopped waits until the run of a subscription stops, and returns it as it
-// stopped, as a view shows it. Errors: ErrWaitElapsed when there is more to tell than a stop, because no
+// WaitUntilStopped waits until the run of a subscription stops, and returns it as it stopped, as
+// a view shows it. Errors: ErrWaitElapsed when there is more to tell than a stop, because no
 // worker can run a task or events are lost; the cause of ctx; and those of the engine.
 func (s *Streamer) WaitUntilStopped(ctx context.Context, sub *Subscription, view graphdv1.RunView) (*graphdv1.Run, error) {
 	a := &activeStream{Streamer: s, Subscription: sub, memory: interceptor.CallMemoryOf(ctx)}
