@@ -82,6 +82,11 @@ func (c *Client) Assistants() graphdv1.AssistantServiceClient {
 	return graphdv1.NewAssistantServiceClient(c.conn)
 }
 
+// Crons returns the calls of crons, as generated: runs that start by a schedule.
+func (c *Client) Crons() graphdv1.CronServiceClient {
+	return graphdv1.NewCronServiceClient(c.conn)
+}
+
 // Items returns the calls of the store, as generated: values that outlive threads, under namespaces
 // and keys. A put that failed may be made again, for it says how the item is to be.
 func (c *Client) Items() graphdv1.ItemServiceClient {

@@ -52,7 +52,7 @@ func startServer(ctx context.Context) (*memoryServer, error) {
 	}
 	s.engine = engine.New(ctx, s.store, graphs, nodes, schemas, engine.Options{KeepsSecrets: true})
 	s.grpc, err = transport.NewServer(transport.Options{
-		Engine: s.engine, Registry: graphs, Assistants: s.engine.Assistants(), Items: s.engine.Items(), RunWebhooks: s.engine.Webhooks(), Now: s.engine.Now,
+		Engine: s.engine, Registry: graphs, Assistants: s.engine.Assistants(), Items: s.engine.Items(), RunWebhooks: s.engine.Webhooks(), Crons: s.engine.Crons(), Now: s.engine.Now,
 		Follow: func(req runtime.FollowRequest) stream.Follower { return s.engine.Follow(req) },
 		FollowInterrupts: func(held *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.engine.FollowInterrupts(held, q, after)

@@ -52,7 +52,7 @@ func describeOutcome(err error) string {
 // wantOutcome says by the tables what comes of a call.
 func wantOutcome(role access.Role, row access.MethodRow, graph string) string {
 	sees := []string{"/graphd.v1.ThreadService/GetThread", "/graphd.v1.GraphService/GetRun", "/graphd.v1.InterruptService/GetInterrupt"}
-	if strings.Contains(row.Method, "RegistryService") || strings.HasSuffix(row.Method, "/CreateThread") || strings.HasSuffix(row.Method, "/CreateAssistant") {
+	if strings.Contains(row.Method, "RegistryService") || strings.HasSuffix(row.Method, "/CreateThread") || strings.HasSuffix(row.Method, "/CreateAssistant") || strings.HasSuffix(row.Method, "/CreateCron") {
 		sees = []string{"/graphd.v1.RegistryService/GetGraph"}
 	}
 	canSee := slices.ContainsFunc(access.Methods(), func(m access.MethodRow) bool {
@@ -173,7 +173,7 @@ func namingFields(m protoreflect.Message, do func(in protoreflect.Message, field
 		switch {
 		case f.IsList(), f.IsMap(), f.ContainingOneof() != nil && !m.Has(f):
 		case f.Message() != nil && strings.HasPrefix(string(f.Message().FullName()), "graphd.v1."):
-			if f.Message().Name() != "Payload" {
+			if f.Message().Name() != "Payload" && f.Message().Name() != "CronFiring" { // which a request must not have
 				namingFields(m.Mutable(f).Message(), do)
 			}
 		case slices.Contains([]protoreflect.Name{"thread_id", "source_thread_id", "graph", "worker_id"}, f.Name()):

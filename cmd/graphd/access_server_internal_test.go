@@ -163,7 +163,7 @@ func findMethod(t *testing.T, method string) protoreflect.MethodDescriptor {
 // requestTexts has a request for each method, with GRAPH for a graph and its thread. A
 // call that is permitted changes nothing: it asks for what there is not.
 func requestTexts() map[string]string {
-	const graph, thread, interrupts, registry, assistants, items, worker = "GraphService/", "ThreadService/", "InterruptService/", "RegistryService/", "AssistantService/", "ItemService/", "WorkerService/"
+	const graph, thread, interrupts, registry, assistants, items, crons, worker = "GraphService/", "ThreadService/", "InterruptService/", "RegistryService/", "AssistantService/", "ItemService/", "CronService/", "WorkerService/"
 	return map[string]string{
 		graph + "Stream":        `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
 		graph + "StartRun":      `run {thread_id: "GRAPH" expected_checkpoint_id: "none" input {json: "{}"}}`,
@@ -229,6 +229,12 @@ func requestTexts() map[string]string {
 		items + "DeleteItem":         `namespace: "a" key: "none"`,
 		items + "SearchItems":        ``,
 		items + "ListItemNamespaces": ``,
+
+		crons + "CreateCron": `cron {schedule: "none" run {graph: "GRAPH"}}`,
+		crons + "GetCron":    `cron_id: "none"`,
+		crons + "ListCrons":  ``,
+		crons + "UpdateCron": `cron {cron_id: "none" paused: true}`,
+		crons + "DeleteCron": `cron_id: "none"`,
 
 		worker + "Connect":      ``,
 		worker + "CompleteTask": `lease_token: "none" result {}`,

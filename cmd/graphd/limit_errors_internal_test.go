@@ -107,6 +107,20 @@ func limitCases() map[string]limitCase {
 			_, err := s.client.CreateAssistant(s.t.Context(), wanted)
 			return s.reasonOf(err)
 		}},
+		"max-crons": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
+			s.mustPutGraph(newGraphJSON("g", doublingUpdate))
+			_, err := s.client.CreateCron(s.t.Context(), newDailyCron("g"))
+			require.NoError(s.t, err)
+			_, err = s.client.CreateCron(s.t.Context(), newDailyCron("g"))
+			return s.reasonOf(err)
+		}},
+		"max-cron-bytes": {value: "100", exceedLimit: func(s *limitedServer) (string, map[string]string) {
+			s.mustPutGraph(newGraphJSON("g", doublingUpdate))
+			wanted := newDailyCron("g")
+			wanted.Cron.Source = jsonPayload(`"` + long + `"`)
+			_, err := s.client.CreateCron(s.t.Context(), wanted)
+			return s.reasonOf(err)
+		}},
 		"items": {value: "1", exceedLimit: func(s *limitedServer) (string, map[string]string) {
 			_, err := s.client.PutItem(s.t.Context(), newItemPut("a"))
 			require.NoError(s.t, err)
@@ -327,7 +341,13 @@ type limitedServer struct {
 		graphdv1.WorkerServiceClient
 		graphdv1.AssistantServiceClient
 		graphdv1.ItemServiceClient
+		graphdv1.CronServiceClient
 	}
+}
+
+// newDailyCron asks for a cron that starts a run of a graph once a day.
+func newDailyCron(graph string) *graphdv1.CreateCronRequest {
+	return &graphdv1.CreateCronRequest{Cron: &graphdv1.Cron{Schedule: "0 9 * * *", Run: &graphdv1.RunSpec{Graph: graph}}}
 }
 
 func serveLimited(t *testing.T, args []string) *limitedServer {
@@ -357,6 +377,7 @@ func serveLimited(t *testing.T, args []string) *limitedServer {
 	s.client.WorkerServiceClient = graphdv1.NewWorkerServiceClient(conn)
 	s.client.AssistantServiceClient = graphdv1.NewAssistantServiceClient(conn)
 	s.client.ItemServiceClient = graphdv1.NewItemServiceClient(conn)
+	s.client.CronServiceClient = graphdv1.NewCronServiceClient(conn)
 	return s
 }
 

@@ -81,7 +81,7 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		},
 		groupRun: {p.runCommand(), p.resumeCommand(), p.watchCommand(), p.cancelCommand()},
 		groupInspect: {
-			p.inboxCommand(), p.stateCommand(), p.historyCommand(), p.threadsCommand(),
+			p.inboxCommand(), p.stateCommand(), p.historyCommand(), p.threadsCommand(), p.cronsCommand(),
 			p.updateCommand(), p.graphCommand(), newAuditCommand(p),
 		},
 	} {

@@ -108,6 +108,7 @@ func (c *tenantClient) changeEverything() {
 	c.answerQuestions(nextQuestion)
 	c.changeThreads()
 	c.keepAssistants()
+	c.keepCrons()
 	c.keepItems()
 	c.addWebhook()
 }
@@ -229,6 +230,28 @@ func (c *tenantClient) keepAssistants() {
 	require.NoError(t, err)
 	require.Equal(t, c.value("x").GetJson(), read.GetContext().GetJson())
 	_, err = c.DeleteAssistant(ctx, &graphdv1.DeleteAssistantRequest{AssistantId: "helper"})
+	require.NoError(t, err)
+}
+
+// keepCrons makes, changes, lists and deletes crons. Both tenants have one with the id.
+func (c *tenantClient) keepCrons() {
+	t, ctx := c.t, c.ctx
+	wanted := newDailyCron("flow")
+	wanted.CronId, wanted.Cron.Run.ThreadId, wanted.Cron.Source = "daily", "t-flow", c.value("x")
+	made, err := c.CreateCron(ctx, wanted)
+	require.NoError(t, err)
+	require.Equal(t, "boss", made.GetCreatedBy())
+	changed, err := c.UpdateCron(ctx, &graphdv1.UpdateCronRequest{Cron: &graphdv1.Cron{CronId: "daily", Paused: true, Metadata: map[string]string{"a": "b"}}})
+	require.NoError(t, err)
+	require.Nil(t, changed.GetNextTime())
+	list, err := c.ListCrons(ctx, &graphdv1.ListCronsRequest{Graph: "flow", ThreadId: "t-flow", View: graphdv1.CronView_CRON_VIEW_FULL})
+	require.NoError(t, err)
+	require.Len(t, list.GetCrons(), 1)
+	require.Equal(t, c.value("x").GetJson(), list.GetCrons()[0].GetSource().GetJson())
+	read, err := c.GetCron(ctx, &graphdv1.GetCronRequest{CronId: "daily"})
+	require.NoError(t, err)
+	require.Equal(t, "t-flow", read.GetRun().GetThreadId())
+	_, err = c.DeleteCron(ctx, &graphdv1.DeleteCronRequest{CronId: "daily"})
 	require.NoError(t, err)
 }
 

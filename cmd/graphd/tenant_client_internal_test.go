@@ -28,6 +28,7 @@ type tenantClient struct {
 	graphdv1.RegistryServiceClient
 	graphdv1.AssistantServiceClient
 	graphdv1.ItemServiceClient
+	graphdv1.CronServiceClient
 	graphdv1.WorkerServiceClient
 
 	t     *testing.T
@@ -73,6 +74,7 @@ func startTenants(t *testing.T, store string, names ...string) map[string]*tenan
 		clients[name] = &tenantClient{
 			graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn), graphdv1.NewInterruptServiceClient(conn),
 			graphdv1.NewRegistryServiceClient(conn), graphdv1.NewAssistantServiceClient(conn), graphdv1.NewItemServiceClient(conn),
+			graphdv1.NewCronServiceClient(conn),
 			graphdv1.NewWorkerServiceClient(conn), t, t.Context(), conn, name, heard,
 		}
 	}

@@ -125,6 +125,16 @@ func (c *tenantClient) listGraphRefusals() refusals {
 				return errOf(c.GetAssistant(ctx, &graphdv1.GetAssistantRequest{AssistantId: "taken", Version: 9}))
 			},
 		},
+		"CRON_EXISTS": {
+			func() error {
+				wanted := newDailyCron("flow")
+				wanted.CronId = "taken"
+				return errors.Join(errOf(c.CreateCron(ctx, wanted)), errOf(c.CreateCron(ctx, wanted)))
+			},
+		},
+		"CRON_NOT_FOUND": {
+			func() error { return errOf(c.GetCron(ctx, &graphdv1.GetCronRequest{CronId: "none"})) },
+		},
 		"ITEM_NOT_FOUND": {
 			func() error {
 				return errOf(c.GetItem(ctx, &graphdv1.GetItemRequest{Namespace: []string{"notes"}, Key: "none"}))

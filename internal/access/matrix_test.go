@@ -143,7 +143,8 @@ func mayCall(role access.Role, method string) bool {
 	}
 	reads := startsWith("Get", "List", "Count", "Watch", "Wait", "SearchItems") && service != "WorkerService"
 	runs := service == "GraphService" && isOneOf("Stream", "StartRun", "CancelRun", "AddRunWebhook") ||
-		service == "ThreadService" && isOneOf("CreateThread", "UpdateThread") || service == "ItemService"
+		service == "ThreadService" && isOneOf("CreateThread", "UpdateThread") || service == "ItemService" ||
+		service == "CronService"
 	switch {
 	case service == "NodeService":
 		return false

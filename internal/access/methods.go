@@ -8,6 +8,7 @@ const (
 	registryService  = "/graphd.v1.RegistryService/"
 	assistantService = "/graphd.v1.AssistantService/"
 	itemService      = "/graphd.v1.ItemService/"
+	cronService      = "/graphd.v1.CronService/"
 	workerService    = "/graphd.v1.WorkerService/"
 	nodeService      = "/graphd.v1.NodeService/"
 	healthService    = "/grpc.health.v1.Health/"
@@ -130,6 +131,12 @@ func Methods() []MethodRow {
 		{itemService + "DeleteItem", ScopeGraph, putItems},
 		{itemService + "SearchItems", ScopeGraph, readItems},
 		{itemService + "ListItemNamespaces", ScopeGraph, readItems},
+
+		{cronService + "CreateCron", ScopeGraph, starters},
+		{cronService + "GetCron", ScopeTenant, viewers},
+		{cronService + "ListCrons", ScopeTenant, viewers},
+		{cronService + "UpdateCron", ScopeTenant, starters},
+		{cronService + "DeleteCron", ScopeTenant, starters},
 
 		{workerService + "Connect", ScopeTenant, workers},
 		{workerService + "CompleteTask", ScopeLease, workers},

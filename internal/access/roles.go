@@ -37,13 +37,13 @@ type RoleRow struct {
 // Roles lists every role, in the order of the tables.
 func Roles() []RoleRow {
 	return []RoleRow{
-		{Viewer, "Reads threads, runs, questions, graphs, assistants, items and workers."},
+		{Viewer, "Reads threads, runs, questions, graphs, assistants, items, crons and workers."},
 		{Answerer, "Reads questions and the runs that ask them, and answers."},
 		{Linker, "Makes links by which other people answer, like a service that sends mails. Reads a question by its link alone."},
-		{Starter, "Reads what a viewer reads, makes threads, starts and cancels runs, puts and deletes items."},
+		{Starter, "Reads what a viewer reads, makes threads, starts and cancels runs, makes, changes and deletes crons, puts and deletes items."},
 		{Worker, "Serves nodes of graphs. Reads, puts and deletes items, as nodes do."},
 		{Author, "Reads, puts and deletes graphs and assistants."},
-		{Operator, "Reads what a viewer reads, starts and cancels runs, changes states, copies, prunes and deletes threads, reassigns questions, changes assistants, puts and deletes items."},
+		{Operator, "Reads what a viewer reads, starts and cancels runs, changes states, copies, prunes and deletes threads, reassigns questions, changes assistants and crons, puts and deletes items."},
 		{Admin, "Has every method and every right, but approve-changes, which only a binding gives."},
 	}
 }
@@ -102,6 +102,8 @@ func Rights() []RightRow {
 			Fields: []Field{
 				{graphService + "Stream", "run.open_interrupts", "OPEN_INTERRUPT_POLICY_DISCARD"},
 				{graphService + "StartRun", "run.open_interrupts", "OPEN_INTERRUPT_POLICY_DISCARD"},
+				{cronService + "CreateCron", "cron.run.open_interrupts", "OPEN_INTERRUPT_POLICY_DISCARD"},
+				{cronService + "UpdateCron", "cron.run.open_interrupts", "OPEN_INTERRUPT_POLICY_DISCARD"},
 				{threadService + "UpdateState", "supersede_interrupts", ""},
 				{threadService + "BulkUpdateState", "supersede_interrupts", ""},
 			},
@@ -138,6 +140,18 @@ func Rights() []RightRow {
 				{graphService + "StartRun", "run.input_at", ""},
 				{graphService + "StartRun", "run.interrupt_before", ""},
 				{graphService + "StartRun", "run.interrupt_after", ""},
+				{cronService + "CreateCron", "cron.run.update", ""},
+				{cronService + "CreateCron", "cron.run.goto_targets", ""},
+				{cronService + "CreateCron", "cron.run.replay_from", ""},
+				{cronService + "CreateCron", "cron.run.input_at", ""},
+				{cronService + "CreateCron", "cron.run.interrupt_before", ""},
+				{cronService + "CreateCron", "cron.run.interrupt_after", ""},
+				{cronService + "UpdateCron", "cron.run.update", ""},
+				{cronService + "UpdateCron", "cron.run.goto_targets", ""},
+				{cronService + "UpdateCron", "cron.run.replay_from", ""},
+				{cronService + "UpdateCron", "cron.run.input_at", ""},
+				{cronService + "UpdateCron", "cron.run.interrupt_before", ""},
+				{cronService + "UpdateCron", "cron.run.interrupt_after", ""},
 				{graphService + "Resume", "resume.update", ""},
 				{graphService + "Resume", "resume.goto_targets", ""},
 				{graphService + "Resume", "resume.settings.interrupt_before", ""},
@@ -161,6 +175,8 @@ func Rights() []RightRow {
 			Fields: []Field{
 				{graphService + "Stream", "run.webhook", ""},
 				{graphService + "StartRun", "run.webhook", ""},
+				{cronService + "CreateCron", "cron.run.webhook", ""},
+				{cronService + "UpdateCron", "cron.run.webhook", ""},
 				{graphService + "Resume", "resume.webhook", ""},
 				{graphService + "ResumeRun", "resume.webhook", ""},
 			},

@@ -33,6 +33,7 @@ type call struct {
 	registry   graphdv1.RegistryServiceClient
 	assistants graphdv1.AssistantServiceClient
 	items      graphdv1.ItemServiceClient
+	crons      graphdv1.CronServiceClient
 }
 
 // serve reads the request, connects it with the services, and handles it.
@@ -54,7 +55,7 @@ func (c *call) serve(handle handler) error {
 	c.ctx, c.body = ctx, body
 	c.graphs, c.threads = graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn)
 	c.registry, c.assistants = graphdv1.NewRegistryServiceClient(conn), graphdv1.NewAssistantServiceClient(conn)
-	c.items = graphdv1.NewItemServiceClient(conn)
+	c.items, c.crons = graphdv1.NewItemServiceClient(conn), graphdv1.NewCronServiceClient(conn)
 	return handle(c)
 }
 

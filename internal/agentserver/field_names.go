@@ -25,6 +25,10 @@ func listFieldNames() []fieldName {
 		{"run.replay_from", "checkpoint"},
 		{"run.input_at", "checkpoint"},
 		{"run.", ""},
+		{"cron.time_zone", "timezone"},
+		{"cron.thread_ttl", "on_run_completed"},
+		{"cron.source", "payload"},
+		{"cron.", ""},
 		{"assistant.graph", "graph_id"},
 		{"assistant.", ""},
 		{"responses", "command.resume"},
@@ -43,6 +47,9 @@ func listFieldNames() []fieldName {
 // showFieldName returns the name that clients know for a field. The parts of an answer stand for the
 // answer: graphd counts them otherwise than the client.
 func showFieldName(field string) string {
+	if run, isCron := strings.CutPrefix(field, "cron.run."); isCron {
+		field = "run." + run
+	}
 	for _, name := range listFieldNames() {
 		rest, begins := strings.CutPrefix(field, name.graphd)
 		isWhole := rest == "" || strings.HasSuffix(name.graphd, ".") || strings.ContainsAny(rest[:1], ".[")

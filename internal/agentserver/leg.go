@@ -70,6 +70,9 @@ func readLegs(run *graphdv1.Run) []*leg {
 	for key, text := range run.GetMetadata() {
 		l := &leg{}
 		if strings.HasPrefix(key, legPrefix) && json.Unmarshal([]byte(text), l) == nil {
+			if l.ID == "" { // a cron has begun the run, and did not know its id
+				l.ID, l.Begun = run.GetRunId(), run.GetCreateTime().AsTime()
+			}
 			legs = append(legs, l)
 		}
 	}

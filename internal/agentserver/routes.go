@@ -69,6 +69,14 @@ func listRoutes() []route {
 		{"POST /runs/batch", createRuns},
 		{"POST /runs/cancel", cancelRuns},
 
+		{"POST /runs/crons", createCron},
+		{"POST /threads/{thread}/runs/crons", createCron},
+		{"POST /runs/crons/search", searchCrons},
+		{"POST /runs/crons/count", countCrons},
+		{"GET /runs/crons/{cron}", getCron},
+		{"PATCH /runs/crons/{cron}", updateCron},
+		{"DELETE /runs/crons/{cron}", deleteCron},
+
 		{"PUT /store/items", putItem},
 		{"GET /store/items", getItem},
 		{"DELETE /store/items", deleteItem},
@@ -83,9 +91,8 @@ func listRoutes() []route {
 func listAbsentRoutes() []route {
 	var list []route
 	for part, patterns := range map[string][]string{
-		"cron jobs": {"/runs/crons", "/runs/crons/", "POST /threads/{thread}/runs/crons"},
-		"A2A":       {"/a2a/"},
-		"MCP":       {"/mcp", "/mcp/"},
+		"A2A": {"/a2a/"},
+		"MCP": {"/mcp", "/mcp/"},
 	} {
 		detail := fmt.Sprintf("graphd does not serve this part of the API (%s): docs/langgraph-api.md lists what it serves", part)
 		for _, pattern := range patterns {
@@ -108,6 +115,6 @@ func showHealth(c *call) error { return c.writeJSON(http.StatusOK, map[string]bo
 func showInfo(c *call) error {
 	return c.writeJSON(http.StatusOK, map[string]any{
 		"version": c.server.opts.Version, "graphd": true,
-		"flags": map[string]bool{"assistants": true, "crons": false, "store": true, "langsmith": false, "langsmith_tracing_replicas": false, "strict_resume": true},
+		"flags": map[string]bool{"assistants": true, "crons": true, "store": true, "langsmith": false, "langsmith_tracing_replicas": false, "strict_resume": true},
 	})
 }

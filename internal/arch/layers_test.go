@@ -299,6 +299,10 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
+		path: "internal/runtime/crons", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint", "internal/graph", "internal/payload"},
+	},
+	{
 		path: "internal/runtime/webhooks", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime", "internal/runtime/commit", "internal/checkpoint", "internal/payload"},
 	},
@@ -351,7 +355,7 @@ var layers = []layer{
 		path: "internal/runtime/due", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/capacity", "internal/runtime/commit", "internal/runtime/ownership", "internal/runtime/placement",
-			"internal/runtime/query", "internal/runtime/superstep", "internal/runtime/webhooks", "internal/checkpoint", "internal/payload",
+			"internal/runtime/query", "internal/runtime/superstep", "internal/runtime/webhooks", "internal/runtime/crons", "internal/checkpoint", "internal/payload",
 		},
 	},
 	{
@@ -359,7 +363,7 @@ var layers = []layer{
 		mayImport: []string{
 			"internal/runtime", "internal/runtime/admission", "internal/runtime/cancellation", "internal/runtime/capacity", "internal/runtime/commit",
 			"internal/runtime/due", "internal/runtime/edit", "internal/runtime/feed", "internal/runtime/holdings", "internal/runtime/ownership",
-			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions", "internal/runtime/assistants", "internal/runtime/items", "internal/runtime/webhooks",
+			"internal/runtime/placement", "internal/runtime/query", "internal/runtime/scheduler", "internal/runtime/snapshot", "internal/runtime/statistics", "internal/runtime/superstep", "internal/runtime/threads", "internal/runtime/questions", "internal/runtime/assistants", "internal/runtime/items", "internal/runtime/webhooks", "internal/runtime/crons",
 			"internal/runtime/views", "internal/runtime/pregel", "internal/checkpoint", "internal/payload",
 		},
 	},

@@ -19,7 +19,7 @@ import (
 var logKeys = map[string]string{
 	// The subject of the line.
 	"thread": "id of a thread", "run": "id of a run", "task": "id of a task", "question": "id of an interrupt", "event": "id of an event of a webhook", "node": "name of a node",
-	"graph": "name of a graph", "version": "of a graph or of graphd", "worker": "id of a worker",
+	"graph": "name of a graph", "cron": "id of a cron", "version": "of a graph or of graphd", "worker": "id of a worker",
 	"session": "id of a worker's stream", "endpoint": "name of an endpoint", "server": "name of a server",
 	"trace_id": "of a trace", "span_id": "of a span", "collector": "address to which spans go",
 	"request_id": "of a call", "principal": "name of an authenticated caller", "tenant": "of a call", "error_id": "told to the client in place of the cause", "file": "path",

@@ -35,11 +35,13 @@ const (
 	ReasonInterruptNotFound  = "INTERRUPT_NOT_FOUND"
 	ReasonAssistantNotFound  = "ASSISTANT_NOT_FOUND"
 	ReasonItemNotFound       = "ITEM_NOT_FOUND"
+	ReasonCronNotFound       = "CRON_NOT_FOUND"
 
 	ReasonThreadExists      = "THREAD_EXISTS"
 	ReasonRunExists         = "RUN_EXISTS"
 	ReasonGraphExists       = "GRAPH_EXISTS"
 	ReasonAssistantExists   = "ASSISTANT_EXISTS"
+	ReasonCronExists        = "CRON_EXISTS"
 	ReasonRequestIDConflict = "REQUEST_ID_CONFLICT"
 
 	ReasonThreadInterrupted        = "THREAD_INTERRUPTED"
@@ -81,6 +83,7 @@ const (
 	ReasonTooManyGraphs      = "TOO_MANY_GRAPHS"
 	ReasonTooManyAssistants  = "TOO_MANY_ASSISTANTS"
 	ReasonTooManyItems       = "TOO_MANY_ITEMS"
+	ReasonTooManyCrons       = "TOO_MANY_CRONS"
 	ReasonItemSearchTooBroad = "ITEM_SEARCH_TOO_BROAD"
 
 	ReasonStoreUnavailable  = "STORE_UNAVAILABLE"

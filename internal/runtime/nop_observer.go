@@ -37,3 +37,6 @@ func (NopObserver) LiveBytes(int64) {}
 
 // RunEvicted does nothing.
 func (NopObserver) RunEvicted(string) {}
+
+// CronFired does nothing.
+func (NopObserver) CronFired(string, string) {}

@@ -97,3 +97,9 @@ func (c *containedObserver) RunEvicted(name string) {
 	defer c.recoverPanic()
 	c.inner.RunEvicted(name)
 }
+
+// CronFired implements Observer.
+func (c *containedObserver) CronFired(name, outcome string) {
+	defer c.recoverPanic()
+	c.inner.CronFired(name, outcome)
+}

@@ -60,6 +60,9 @@ type Observer interface {
 	// RunEvicted reports a run that stopped here because live runs hold too
 	// many bytes. The run waits for memory. RunEnded follows.
 	RunEvicted(name string)
+	// CronFired reports a firing of a cron, with the graph of its run: CronStarted or
+	// CronRefused. A firing that a server repeats for another one may be reported twice.
+	CronFired(name, outcome string)
 }
 
 // Workers are those that are attached to this server.

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/endpoint"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -66,6 +67,8 @@ type LimitOptions struct {
 	Items            int
 	SearchedItems    int
 	RunWebhooks      int
+	MaxCrons         int
+	CronBytes        int
 	StoreTimeout     time.Duration
 }
 
@@ -128,6 +131,9 @@ func (o *LimitOptions) RegisterFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.ParallelTasks, "parallel-tasks", 64, "how many tasks of one superstep run at the same time")
 	f.IntVar(&o.QueuedRuns, "queued-runs", 64, "how many runs may wait behind one another in a thread; further ones get THREAD_QUEUE_FULL")
 	f.IntVar(&o.RunWebhooks, "run-webhooks", 10_000, "how many webhooks of runs of a tenant may wait to be called; further ones get TOO_MANY_REQUESTS")
+	f.IntVar(&o.MaxCrons, "max-crons", 1000, "how many crons a tenant may keep; further ones get TOO_MANY_CRONS")
+	f.IntVar(&o.CronBytes, "max-cron-bytes", 256<<10,
+		"how many bytes run, source and metadata of a cron may have together; larger ones get PAYLOAD_TOO_LARGE")
 	f.IntVar(&o.Assistants, "assistants", 10_000, "how many assistants a tenant may keep; further ones get TOO_MANY_ASSISTANTS")
 	f.IntVar(&o.AssistantBytes, "max-assistant-bytes", 256<<10,
 		"how many bytes context, config, metadata, name and description of a version of an assistant may have together; larger ones get PAYLOAD_TOO_LARGE")
@@ -170,6 +176,8 @@ func (o *LimitOptions) validateOptions() error {
 		{"items", o.Items, 1 << 30},
 		{"items-searched", o.SearchedItems, 1 << 24},
 		{"run-webhooks", o.RunWebhooks, 1 << 20},
+		{"max-crons", o.MaxCrons, 1 << 20},
+		{"max-cron-bytes", o.CronBytes, 1 << 30},
 		{"max-endpoints", o.MaxEndpoints, 1 << 20},
 		{"max-workers", o.MaxWorkers, 1 << 20},
 		{"max-worker-bytes", int(o.MaxWorkerBytes), 1 << 40},
@@ -235,6 +243,7 @@ func (o *LimitOptions) setEngineLimits(r *engine.Options) {
 	r.RecentEventBytes, r.RecentViewBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxRecentThreads, o.MaxCopyBytes
 	r.StatisticsLimit, r.RunWebhookLimit = o.StatisticsGroups, o.RunWebhooks
 	r.AssistantLimit, r.AssistantBytes = o.Assistants, o.AssistantBytes
+	r.CronLimit, r.CronBytes, r.ParseCronRun = o.MaxCrons, o.CronBytes, wire.CronRunParser(o.payloadLimits())
 	r.ItemLimit, r.SearchedItems = o.Items, o.SearchedItems
 	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }

@@ -323,7 +323,7 @@ func (s *Server) newTransportOptions(o Options, metrics *telemetry.Metrics) tran
 		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.Engine.FollowInterrupts(memory, q, after)
 		},
-		Registry: s.registry, Assistants: s.Engine.Assistants(), Items: s.Engine.Items(), RunWebhooks: s.Engine.Webhooks(), Log: log, Now: s.Engine.Now, TLS: s.tls,
+		Registry: s.registry, Assistants: s.Engine.Assistants(), Items: s.Engine.Items(), RunWebhooks: s.Engine.Webhooks(), Crons: s.Engine.Crons(), Log: log, Now: s.Engine.Now, TLS: s.tls,
 		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics, HandshakeMetrics: metrics,
 	}
 	o.setTransportLimits(&opts)

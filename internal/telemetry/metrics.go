@@ -61,6 +61,7 @@ type Metrics struct {
 	auditLost          *prometheus.CounterVec
 	quotasExceeded     *prometheus.CounterVec
 	webhooks           webhookMetrics
+	cronFirings        *prometheus.CounterVec
 	linkPages          *prometheus.CounterVec
 	spans              *prometheus.CounterVec
 }
@@ -134,6 +135,8 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.quotasExceeded = newCounter("graphd_quota_refusals_total",
 		"Calls that a quota refused, by the limit and by whose it is, a tenant's or a caller's.", "limit", "of")
 	m.webhooks = newWebhookMetrics()
+	m.cronFirings = newCounter("graphd_cron_firings_total",
+		"Firings of crons, by the graph of the run and by what became of it: started or refused.", "graph", "outcome")
 	m.linkPages = newCounter("graphd_link_pages_total",
 		"Pages of links by what became of the request: shown, answered, undone, invalid, or why it was refused.", "outcome")
 	m.spans = newCounter("graphd_spans_total",
@@ -147,7 +150,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
 		m.interruptsRaised, m.interruptsResolved, m.interruptWait, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused,
-		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, m.webhooks.events, m.webhooks.dead, m.linkPages, m.spans, build,
+		m.handshakesRefused, m.auditRecords, m.auditLost, m.quotasExceeded, m.webhooks.events, m.webhooks.dead, m.cronFirings, m.linkPages, m.spans, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -246,6 +249,11 @@ func (m *Metrics) LiveBytes(n int64) { m.liveBytes.Set(float64(n)) }
 // RunEvicted counts a run that was evicted and waits for memory.
 func (m *Metrics) RunEvicted(graph string) {
 	m.runsEvicted.WithLabelValues(valueOrOther(m.graphs, graph)).Inc()
+}
+
+// CronFired counts a firing of a cron.
+func (m *Metrics) CronFired(graph, outcome string) {
+	m.cronFirings.WithLabelValues(valueOrOther(m.graphs, graph), outcome).Inc()
 }
 
 // SetStoreRefusal sets whether the store takes no changes for a reason.

@@ -543,7 +543,7 @@ type testClient struct {
 func startServer(t *testing.T, e *fakeEngine, change ...func(*transport.Options)) testClient {
 	t.Helper()
 	o := transport.Options{
-		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Assistants: &fakeAssistants{}, Items: &fakeItems{}, RunWebhooks: &fakeRunWebhooks{},
+		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Assistants: &fakeAssistants{}, Items: &fakeItems{}, RunWebhooks: &fakeRunWebhooks{}, Crons: &fakeCrons{},
 		Info: transport.Info{Version: "v1.2.3", Store: "memory"},
 	}
 	for _, c := range change {

@@ -191,6 +191,21 @@ type Items interface {
 	DeleteItem(ctx context.Context, owner string, namespace []string, key string) error
 }
 
+// CronReader reads crons.
+type CronReader interface {
+	GetCron(ctx context.Context, owner, id string) (runtime.Cron, error)
+	// ListCrons lists crons, the newest first; more reports that others follow.
+	ListCrons(ctx context.Context, q runtime.CronQuery) (list []runtime.Cron, more bool, err error)
+}
+
+// Crons keeps crons. admits refuses what the caller may not change, nil = nothing.
+type Crons interface {
+	CronReader
+	CreateCron(ctx context.Context, req runtime.CreateCronRequest) (runtime.Cron, error)
+	UpdateCron(ctx context.Context, req runtime.UpdateCronRequest) (runtime.Cron, error)
+	DeleteCron(ctx context.Context, owner, id string, etag uint64, admits func(c *runtime.Cron) error) error
+}
+
 // Workers knows the connected workers.
 type Workers interface {
 	// Workers lists them by id.

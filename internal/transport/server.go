@@ -39,8 +39,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// Options make a Server. Engine, Follow, FollowInterrupts, Registry, Assistants and RunWebhooks must
-// be set; other zero fields mean their defaults.
+// Options make a Server. Engine, Follow, FollowInterrupts, Registry, Assistants, Items, RunWebhooks
+// and Crons must be set; other zero fields mean their defaults.
 type Options struct {
 	Engine Engine
 	// Follow begins to read the events of a thread.
@@ -52,6 +52,7 @@ type Options struct {
 	Assistants       Assistants
 	Items            Items
 	RunWebhooks      RunWebhooks
+	Crons            Crons
 	Workers          Workers // nil = no workers can connect
 	// Hub hands tasks to workers; with it Workers need not be set. nil = no
 	// workers can connect.
@@ -205,8 +206,8 @@ type Server struct {
 // missing or can't be used.
 func NewServer(o Options) (*Server, error) {
 	o = o.withDefaults()
-	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil || o.Assistants == nil || o.Items == nil || o.RunWebhooks == nil {
-		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts, Registry, Assistants, Items and RunWebhooks must be set")
+	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil || o.Assistants == nil || o.Items == nil || o.RunWebhooks == nil || o.Crons == nil {
+		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts, Registry, Assistants, Items, RunWebhooks and Crons must be set")
 	}
 	if o.Access != nil && (o.Authenticator == nil || len(o.TokenKey) == 0) {
 		return nil, fmt.Errorf("transport: Access needs an Authenticator, and a TokenKey that is secret")
@@ -319,6 +320,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	})
 	graphdv1.RegisterItemServiceServer(at, &itemService{service: common, items: o.Items, searchSlots: make(chan struct{}, maxItemSearches)})
 	graphdv1.RegisterAssistantServiceServer(at, &assistantService{service: common, assistants: o.Assistants})
+	graphdv1.RegisterCronServiceServer(at, &cronService{service: common, crons: o.Crons})
 	if o.Hub != nil {
 		graphdv1.RegisterWorkerServiceServer(at, workers.New(workers.Options{
 			Hub: o.Hub, Graphs: graphChanges{o.Access, o.Registry, o.Auditor != nil}, Access: o.Access,

@@ -237,7 +237,7 @@ func TestCallsAreCountedAndLogged(t *testing.T) {
 	require.Equal(t, "server_stream", finished[2].ContextMap()["grpc.method_type"])
 
 	_, err = transport.NewServer(transport.Options{
-		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Assistants: &fakeAssistants{}, Items: &fakeItems{}, RunWebhooks: &fakeRunWebhooks{}, Metrics: metrics,
+		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Assistants: &fakeAssistants{}, Items: &fakeItems{}, RunWebhooks: &fakeRunWebhooks{}, Crons: &fakeCrons{}, Metrics: metrics,
 	})
 	require.ErrorContains(t, err, "register metrics")
 }

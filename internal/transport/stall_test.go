@@ -50,7 +50,7 @@ func TestServerDoesNotWaitForAClientThatReadsNothing(t *testing.T) {
 			}
 			closed := make(closedStreams, 1)
 			s, err := transport.NewServer(transport.Options{
-				Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Assistants: &fakeAssistants{}, Items: &fakeItems{}, RunWebhooks: &fakeRunWebhooks{},
+				Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Assistants: &fakeAssistants{}, Items: &fakeItems{}, RunWebhooks: &fakeRunWebhooks{}, Crons: &fakeCrons{},
 				StreamMetrics: closed, StallTimeout: c.stall,
 			})
 			require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestThoseWhoReadNothingDoNotKeepOthersWaiting(t *testing.T) {
 		})
 	}
 	s, err := transport.NewServer(transport.Options{
-		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Assistants: &fakeAssistants{}, Items: &fakeItems{}, RunWebhooks: &fakeRunWebhooks{},
+		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Assistants: &fakeAssistants{}, Items: &fakeItems{}, RunWebhooks: &fakeRunWebhooks{}, Crons: &fakeCrons{},
 		StallTimeout: time.Hour, MaxUnread: 1 << 20, UnreadPatience: 100 * time.Millisecond,
 	})
 	require.NoError(t, err)

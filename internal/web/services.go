@@ -11,7 +11,7 @@ func Services() (all []protoreflect.ServiceDescriptor) {
 	for _, file := range []protoreflect.FileDescriptor{
 		graphdv1.File_graphd_v1_graph_service_proto, graphdv1.File_graphd_v1_thread_service_proto,
 		graphdv1.File_graphd_v1_interrupt_service_proto, graphdv1.File_graphd_v1_registry_service_proto, graphdv1.File_graphd_v1_assistant_service_proto,
-		graphdv1.File_graphd_v1_item_service_proto, graphdv1.File_graphd_v1_worker_service_proto,
+		graphdv1.File_graphd_v1_item_service_proto, graphdv1.File_graphd_v1_cron_service_proto, graphdv1.File_graphd_v1_worker_service_proto,
 	} {
 		for i := range file.Services().Len() {
 			all = append(all, file.Services().Get(i))

@@ -100,7 +100,7 @@ func startServer(tb testing.TB, c config) *server {
 		LeaseTTL:     c.lease, ScanInterval: 50 * time.Millisecond, Limits: c.limits, MaxLiveRuns: c.maxLiveRuns, Workers: s.hub,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
-		Engine: s.engine, Registry: graphs, Assistants: s.engine.Assistants(), Items: s.engine.Items(), RunWebhooks: s.engine.Webhooks(), Hub: s.hub,
+		Engine: s.engine, Registry: graphs, Assistants: s.engine.Assistants(), Items: s.engine.Items(), RunWebhooks: s.engine.Webhooks(), Crons: s.engine.Crons(), Hub: s.hub,
 		Follow: func(r runtime.FollowRequest) stream.Follower { return s.engine.Follow(r) },
 		FollowInterrupts: func(memory *runtime.CallMemory, q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.engine.FollowInterrupts(memory, q, after)

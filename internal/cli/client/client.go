@@ -26,6 +26,7 @@ type Client struct {
 	Threads    graphdv1.ThreadServiceClient
 	Interrupts graphdv1.InterruptServiceClient
 	Registry   graphdv1.RegistryServiceClient
+	Crons      graphdv1.CronServiceClient
 	Health     grpc_health_v1.HealthClient
 
 	conn *grpc.ClientConn
@@ -94,6 +95,7 @@ func DialServer(target string, security Security, more ...grpc.DialOption) (*Cli
 		Threads:    graphdv1.NewThreadServiceClient(conn),
 		Interrupts: graphdv1.NewInterruptServiceClient(conn),
 		Registry:   graphdv1.NewRegistryServiceClient(conn),
+		Crons:      graphdv1.NewCronServiceClient(conn),
 		Health:     grpc_health_v1.NewHealthClient(conn),
 	}, nil
 }

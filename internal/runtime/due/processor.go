@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/crons"
 	"github.com/graphd-dev/graphd/internal/runtime/ownership"
 	"github.com/graphd-dev/graphd/internal/runtime/placement"
 	"github.com/graphd-dev/graphd/internal/runtime/query"
@@ -63,6 +64,11 @@ type Webhooks interface {
 	ProcessDue(ctx context.Context, head checkpoint.Head) error
 }
 
+// Crons fires crons.
+type Crons interface {
+	ProcessDue(ctx context.Context, head checkpoint.Head) error
+}
+
 // Options are the collaborators of a Processor.
 type Options struct {
 	Server       string        // name of this server in leases
@@ -79,6 +85,7 @@ type Options struct {
 	Pruner    Pruner
 	Capacity  Capacity
 	Webhooks  Webhooks
+	Crons     Crons
 	Unserved  *placement.UnservedRuns
 	Peers     *placement.Peers // nil when it does not matter where workers are
 
@@ -112,8 +119,11 @@ func (p *Processor) ProcessDue(ctx context.Context, thread string) error {
 		}
 		return err
 	}
-	if webhooks.IsWebhook(thread) {
+	switch {
+	case webhooks.IsWebhook(thread):
 		return p.opts.Webhooks.ProcessDue(ctx, head)
+	case crons.IsCron(thread):
+		return p.opts.Crons.ProcessDue(ctx, head)
 	}
 	late := !head.Due.IsZero() && !head.Due.After(head.Now)
 	switch {

@@ -19,6 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/cancellation"
 	"github.com/graphd-dev/graphd/internal/runtime/capacity"
 	"github.com/graphd-dev/graphd/internal/runtime/commit"
+	"github.com/graphd-dev/graphd/internal/runtime/crons"
 	"github.com/graphd-dev/graphd/internal/runtime/due"
 	"github.com/graphd-dev/graphd/internal/runtime/edit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
@@ -54,6 +55,8 @@ type Options struct {
 	ItemLimit        int           // items of a tenant; 100 000
 	SearchedItems    int           // items that one search looks at; 10 000
 	RunWebhookLimit  int           // webhooks of runs of a tenant that were not called; 10 000
+	CronLimit        int           // crons of a tenant; 1000
+	CronBytes        int           // bytes of a cron; 256 KiB
 	RecentViewBytes  int           // bytes of threads at rest that are kept for calls that go on with them; 32 MiB, negative = 0
 	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
 	MaxCopyBytes     int           // bytes of a thread that is copied; 64 MiB
@@ -71,6 +74,8 @@ type Options struct {
 	// Limits bound values, states, and the writes of a superstep: 4 MiB, 8 MiB, 8 MiB and
 	// 4096 Sends.
 	Limits pregel.Limits
+	// ParseCronRun makes a request of what a cron starts; nil = crons do not fire here.
+	ParseCronRun func(c *runtime.Cron) (runtime.StartRequest, error)
 	// Tenants limit what each tenant holds; nil = no tenant has a limit.
 	Tenants runtime.TenantLimits
 	// Callers limit what each caller holds in its tenant; nil = no caller has a limit.
@@ -126,6 +131,8 @@ func (o Options) withDefaults() Options {
 	orInt(&o.ItemLimit, 100_000)
 	orInt(&o.SearchedItems, 10_000)
 	orInt(&o.RunWebhookLimit, 10_000)
+	orInt(&o.CronLimit, 1000)
+	orInt(&o.CronBytes, 256<<10)
 	orInt(&o.RecentEventBytes, 64<<20)
 	orInt(&o.MaxCopyBytes, 64<<20)
 	o.RecentViewBytes = cmp.Or(o.RecentViewBytes, 32<<20)
@@ -169,6 +176,7 @@ type Engine struct {
 	assistants   *assistants.Keeper
 	items        *items.Keeper
 	webhooks     *webhooks.Keeper
+	crons        *crons.Keeper
 	committer    *commit.Committer
 	loopEnv      *superstep.Env // parts of the server that all loops use
 	schemas      runtime.Schemas
@@ -247,6 +255,10 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		RunUntilDrain: func(f func(ctx context.Context)) { e.owner.RunUntilDrain(f, "calling a webhook panicked") },
 	})
 	e.hooks.webhooks = e.webhooks
+	e.crons = crons.New(crons.Options{
+		Store: client, Committer: e.committer, Graphs: e.reader, Requests: e.reader, Counts: e.newHoldings(items.TenantLimit(opts.CronLimit)),
+		Runs: e, ParseRun: opts.ParseCronRun, Limit: opts.CronLimit, MaxBytes: opts.CronBytes, Observer: e.observer, Logger: e.log,
+	})
 	e.threads = threads.New(threads.Options{
 		Store: client, Reader: e.reader, Committer: e.committer, Versions: versions, Budget: e.readBudget, Now: e.now, Logger: e.log,
 		MaxCopyBytes: opts.MaxCopyBytes, KeepCheckpoints: opts.KeepCheckpoints, PruneDelay: opts.PruneDelay,
@@ -256,7 +268,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	e.hooks.owner = e.owner
 	e.scheduler.SetProcessor(due.New(due.Options{
 		Server: e.id, LeaseTTL: opts.LeaseTTL, ScanInterval: opts.ScanInterval, Store: client, Reader: e.reader, Committer: e.committer,
-		Env: e.loopEnv, Owner: e.owner, Changer: e.changer, Canceller: e.canceller, Pruner: e.threads, Capacity: e.capacity, Webhooks: e.webhooks,
+		Env: e.loopEnv, Owner: e.owner, Changer: e.changer, Canceller: e.canceller, Pruner: e.threads, Capacity: e.capacity, Webhooks: e.webhooks, Crons: e.crons,
 		Unserved: e.unserved, Peers: e.peers, IsLive: e.held.IsLive, InvalidateTopic: e.feed.InvalidateTopic,
 		WakeScheduler: e.wakeScheduler, Uptime: e.uptime, Logger: e.log,
 	}))
@@ -397,6 +409,9 @@ func (e *Engine) Assistants() *assistants.Keeper { return e.assistants }
 
 // Webhooks returns what tells addresses of runs that stop.
 func (e *Engine) Webhooks() *webhooks.Keeper { return e.webhooks }
+
+// Crons returns what keeps crons.
+func (e *Engine) Crons() *crons.Keeper { return e.crons }
 
 // Now returns the store's time, as far as it is known.
 func (e *Engine) Now() time.Time { return e.now() }

@@ -141,6 +141,8 @@ func (o *panickingObserver) LiveBytes(int64)       { o.trap.panicIfSet("observer
 
 func (o *panickingObserver) RunEvicted(string) { o.trap.panicIfSet("observer", "") }
 
+func (o *panickingObserver) CronFired(string, string) { o.trap.panicIfSet("observer", "") }
+
 func (o *panickingObserver) NodeEnded(_, _, _ string, _ time.Duration) {
 	o.trap.panicIfSet("observer", "")
 }

@@ -112,6 +112,7 @@ func serviceFiles() []protoreflect.FileDescriptor {
 	return []protoreflect.FileDescriptor{
 		graphdv1.File_graphd_v1_graph_service_proto, graphdv1.File_graphd_v1_thread_service_proto,
 		graphdv1.File_graphd_v1_interrupt_service_proto, graphdv1.File_graphd_v1_registry_service_proto, graphdv1.File_graphd_v1_assistant_service_proto, graphdv1.File_graphd_v1_item_service_proto,
+		graphdv1.File_graphd_v1_cron_service_proto,
 		graphdv1.File_graphd_v1_worker_service_proto, graphdv1.File_graphd_v1_node_service_proto,
 	}
 }

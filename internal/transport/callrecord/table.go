@@ -1,5 +1,7 @@
 package callrecord
 
+import "slices"
+
 // Kind says when calls of a method are audited.
 type Kind string
 
@@ -41,13 +43,14 @@ const (
 	registryService  = "/graphd.v1.RegistryService/"
 	assistantService = "/graphd.v1.AssistantService/"
 	itemService      = "/graphd.v1.ItemService/"
+	cronService      = "/graphd.v1.CronService/"
 	workerService    = "/graphd.v1.WorkerService/"
 	nodeService      = "/graphd.v1.NodeService/"
 )
 
 // Methods returns the rows of all methods of graphd.v1.
 func Methods() []Row {
-	return append(append(runMethods(), threadMethods()...), otherMethods()...)
+	return slices.Concat(runMethods(), threadMethods(), cronMethods(), otherMethods())
 }
 
 func runMethods() []Row {
@@ -130,6 +133,31 @@ func threadMethods() []Row {
 			Answered: []string{"checkpoint.checkpoint_id"},
 		},
 		{Method: threadService + "ListCheckpoints", Kind: Shows, Thread: "thread_id", Shown: []string{"include_values"}},
+	}
+}
+
+func cronMethods() []Row {
+	write := Row{
+		Kind: Changes, Thread: "cron.run.thread_id", Graph: "cron.run.graph", Version: "cron.run.graph_version",
+		Shown: []string{
+			"cron.schedule", "cron.time_zone", "cron.paused", "cron.metadata", "cron.run.create_thread", "cron.run.concurrency", "cron.run.open_interrupts",
+			"cron.run.replay_from.checkpoint_id", "cron.run.input_at.checkpoint_id", "cron.run.expected_checkpoint_id", "cron.run.metadata",
+			"cron.run.thread_metadata", "cron.run.interrupt_before", "cron.run.interrupt_after", "cron.run.step_limit", "cron.run.goto_targets.node",
+			"cron.run.goto_targets.send.node",
+		},
+		Digests: []string{"cron.run.input", "cron.run.update", "cron.run.context", "cron.run.goto_targets.send.input", "cron.run.webhook"}, // its path may have a secret
+		Skipped: []string{"cron.source"},                                                                                                   // of what stands in the run
+	}
+	create, update := write, write
+	create.Method, update.Method = cronService+"CreateCron", cronService+"UpdateCron"
+	create.Shown = append([]string{"request_id", "cron_id"}, write.Shown...)
+	create.Answered = []string{"cron_id"}
+	update.Shown = append([]string{"cron.cron_id", "cron.etag", "update_mask.paths"}, write.Shown...)
+	return []Row{
+		create, update,
+		{Method: cronService + "GetCron", Kind: Shows, Shown: []string{"cron_id"}},
+		{Method: cronService + "ListCrons", Kind: Shows, Graph: "graph", Thread: "thread_id", Shown: []string{"metadata", "view"}},
+		{Method: cronService + "DeleteCron", Kind: Changes, Shown: []string{"cron_id", "etag"}},
 	}
 }
 

@@ -215,6 +215,15 @@ func hideFault(err, hidden error) error {
 	return err
 }
 
+// CheckRequest is CheckGraph with the rights that the fields of a request need.
+func (a *Authorizer) CheckRequest(ctx context.Context, method, graph string, request proto.Message) error {
+	if a == nil {
+		return nil
+	}
+	s := a.readers[method].readSubject(request)
+	return a.CheckGraph(ctx, method, graph, s.rights...)
+}
+
 // CheckGraph decides about one graph that a call concerns, for services that find it in
 // the content of the request; its name is as stores or as clients know it. The error is
 // ACCESS_DENIED. It depends on the name of the graph alone, not on whether there is such a

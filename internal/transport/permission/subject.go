@@ -81,6 +81,8 @@ func listSubjectFields() []subjectFields {
 
 		{method: graphdv1.AssistantService_CreateAssistant_FullMethodName, graph: "assistant.graph"},
 
+		{method: graphdv1.CronService_CreateCron_FullMethodName, thread: "cron.run.thread_id", graph: "cron.run.graph", create: "cron.run.create_thread"},
+
 		// Items belong to no graph.
 		{method: graphdv1.ItemService_PutItem_FullMethodName},
 		{method: graphdv1.ItemService_GetItem_FullMethodName},

@@ -68,11 +68,13 @@ func Table() []Row {
 		{runtime.ReasonInterruptNotFound, codes.NotFound, []string{"interruptId", "openInterruptIds"}},
 		{runtime.ReasonAssistantNotFound, codes.NotFound, []string{"assistantId"}},
 		{runtime.ReasonItemNotFound, codes.NotFound, []string{"key"}},
+		{runtime.ReasonCronNotFound, codes.NotFound, []string{"cronId"}},
 
 		{runtime.ReasonThreadExists, codes.AlreadyExists, nil},
 		{runtime.ReasonRunExists, codes.AlreadyExists, nil},
 		{runtime.ReasonGraphExists, codes.AlreadyExists, []string{"graph", "version"}},
 		{runtime.ReasonAssistantExists, codes.AlreadyExists, []string{"assistantId"}},
+		{runtime.ReasonCronExists, codes.AlreadyExists, []string{"cronId"}},
 		{runtime.ReasonRequestIDConflict, codes.AlreadyExists, []string{"requestId"}},
 		{runtime.ReasonWorkerIDTaken, codes.AlreadyExists, []string{"workerId"}},
 
@@ -118,6 +120,7 @@ func Table() []Row {
 		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
 		{runtime.ReasonTooManyAssistants, codes.ResourceExhausted, []string{"limit", "most", "need"}},
 		{runtime.ReasonTooManyItems, codes.ResourceExhausted, []string{"limit", "most", "need"}},
+		{runtime.ReasonTooManyCrons, codes.ResourceExhausted, []string{"limit", "most", "need"}},
 		{runtime.ReasonItemSearchTooBroad, codes.ResourceExhausted, []string{"limit", "most"}},
 		{TooManyRequests, codes.ResourceExhausted, []string{"limit", "most"}},
 		{SlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},

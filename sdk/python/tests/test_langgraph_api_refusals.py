@@ -158,9 +158,6 @@ async def test_pages_of_other_sites_may_not_call(url: str, http: httpx.AsyncClie
     [
         ("POST", "/store/items"),
         ("GET", "/store/items/search"),
-        ("POST", "/runs/crons"),
-        ("POST", "/runs/crons/search"),
-        ("POST", f"/threads/{NOWHERE}/runs/crons"),
         ("POST", "/a2a/agent"),
         ("POST", "/mcp/"),
         ("GET", "/nothing"),

@@ -60,6 +60,7 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "TOO_MANY_GRAPHS",
         "TOO_MANY_ASSISTANTS",
         "TOO_MANY_ITEMS",
+        "TOO_MANY_CRONS",
         "ITEM_SEARCH_TOO_BROAD",
     ),
     ServerBusyError: (
@@ -102,8 +103,9 @@ _BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
         "CHECKPOINT_NOT_FOUND",
         "ASSISTANT_NOT_FOUND",
         "ITEM_NOT_FOUND",
+        "CRON_NOT_FOUND",
     ),
-    AlreadyExistsError: ("THREAD_EXISTS", "RUN_EXISTS", "GRAPH_EXISTS", "ASSISTANT_EXISTS"),
+    AlreadyExistsError: ("THREAD_EXISTS", "RUN_EXISTS", "GRAPH_EXISTS", "ASSISTANT_EXISTS", "CRON_EXISTS"),
     ConflictError: ("ETAG_MISMATCH", "CHECKPOINT_CONFLICT", "QUESTION_CHANGED", "COUNT_CHANGED"),
     OpenQuestionsError: ("THREAD_INTERRUPTED",),
     CallTimeoutError: ("WAIT_TIMEOUT", "DEADLINE_EXCEEDED"),
