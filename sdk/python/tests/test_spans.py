@@ -123,16 +123,22 @@ def test_a_trace_goes_through_the_server(spans: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(
         "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9"
     )  # where nothing takes the spans of the server
+    inner = StateGraph(State)
+    inner.add_node("inner", lambda state: {"count": 1})
+    inner.add_edge(START, "inner")
+    inner.add_edge("inner", END)
+    called = inner.compile(name="spans-inner")
     builder = StateGraph(State)
-    builder.add_node("count", lambda state: {"count": 1})
+    builder.add_node("count", lambda state: called.invoke(state))
     builder.add_edge(START, "count")
     builder.add_edge("count", END)
     with dev() as server:
         graph = builder.compile(server=server.address, name="spans")
         with trace.get_tracer("test").start_as_current_span("call") as call:
             assert graph.invoke({"count": 0}, {"configurable": {"thread_id": "t"}}) == {"count": 1}
-    node = named(spans, "run count")
-    assert node.context.trace_id == call.get_span_context().trace_id
+    node, below = named(spans, "run count"), named(spans, "run inner")
+    assert node.context.trace_id == below.context.trace_id == call.get_span_context().trace_id
+    assert below.parent.span_id != node.parent.span_id, "a called graph has supersteps of its own"
     assert node.parent.is_remote
     assert node.parent.span_id != call.get_span_context().span_id, "the spans of the server are between the two"
 
