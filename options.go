@@ -23,8 +23,8 @@ type Options struct {
 	// Args are options of graphd serve, as docs/cli.md has them: "--max-live-runs=100". Those of the
 	// store, of the log and of --listen are refused: Open, Log and [Engine.Serve] take their place.
 	Args []string
-	// Getenv is asked for the options that Args leave out, like GRAPHD_LEASE, and for secrets. nil =
-	// the environment counts for nothing.
+	// Getenv is asked for the options that Args leave out, like GRAPHD_LEASE, for secrets, and for the
+	// variables OTEL_… that switch traces on. nil = the environment counts for nothing.
 	Getenv func(string) string
 }
 

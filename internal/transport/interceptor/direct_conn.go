@@ -49,6 +49,7 @@ func (i *Interceptors) newDirectConn(inMemory grpc.ClientConnInterface, from *pe
 // Invoke makes a call. The error is a gRPC status. As over a connection, the caller does not wait for
 // a handler when ctx has ended, and the handler sees no values of ctx but the outgoing metadata.
 func (c *DirectConn) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
+	ctx = c.interceptors.withCallerTrace(ctx)
 	headers, _ := metadata.FromOutgoingContext(ctx)
 	if _, ok := c.interceptors.unaryMethods[method]; !ok || needsConnection(options) || !isPlain(headers) {
 		return c.ClientConnInterface.Invoke(ctx, method, args, reply, options...)
@@ -65,6 +66,11 @@ func (c *DirectConn) Invoke(ctx context.Context, method string, args, reply any,
 		return err
 	}
 	return call.copyAnswer(reply, answer)
+}
+
+// NewStream makes a call with a stream, over the connection in memory.
+func (c *DirectConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	return c.ClientConnInterface.NewStream(c.interceptors.withCallerTrace(ctx), desc, method, options...)
 }
 
 // directAnswer is how a call has ended.

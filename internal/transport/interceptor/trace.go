@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 )
 
@@ -26,6 +28,21 @@ func (i *Interceptors) traceLogFields(ctx context.Context) []zap.Field {
 		return nil
 	}
 	return []zap.Field{zap.String("trace_id", c.TraceID().String()), zap.String("span_id", c.SpanID().String())}
+}
+
+// withCallerTrace adds the trace of the program that has the server in it to the metadata of a
+// call, as what traces the calls of a connection does.
+func (i *Interceptors) withCallerTrace(ctx context.Context) context.Context {
+	if i.tracer == nil || !trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	given, _ := metadata.FromOutgoingContext(ctx)
+	if len(given.Get("traceparent")) > 0 {
+		return ctx
+	}
+	return metadata.NewOutgoingContext(ctx, metadata.Join(given, metadata.New(carrier)))
 }
 
 // traceDirectCall begins the span of a call that passes no connection, as gRPC does for others,
