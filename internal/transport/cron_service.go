@@ -161,17 +161,27 @@ func (s *cronService) UpdateCron(ctx context.Context, req *graphdv1.UpdateCronRe
 	if change.Run != nil {
 		change.Run.StartedBy = interceptor.ActorOf(ctx).Name
 	}
-	change.Admits = func(c *runtime.Cron) error {
-		if err := s.admitShown(ctx, c); err != nil {
-			return err
-		}
-		return s.access.CheckRequest(ctx, graphdv1.CronService_UpdateCron_FullMethodName, c.Graph, req)
-	}
+	change.Admits = func(c *runtime.Cron) error { return s.admitUpdate(ctx, c, req) }
 	changed, err := s.crons.UpdateCron(ctx, change)
 	if err != nil {
 		return nil, err
 	}
 	return wire.CronToProto(&changed)
+}
+
+// admitUpdate refuses a change of a cron that starts, after it, a run that the caller may not start.
+func (s *cronService) admitUpdate(ctx context.Context, c *runtime.Cron, req *graphdv1.UpdateCronRequest) error {
+	if err := s.admitShown(ctx, c); err != nil {
+		return err
+	}
+	if !wire.ChangesCronRun(req) {
+		kept, err := wire.CronToProto(c)
+		if err != nil {
+			return err
+		}
+		req = &graphdv1.UpdateCronRequest{Cron: kept}
+	}
+	return s.access.CheckRequest(ctx, graphdv1.CronService_UpdateCron_FullMethodName, c.Graph, req)
 }
 
 // admitShown refuses a cron that the caller may not see: it does not exist for it.

@@ -107,6 +107,27 @@ for (const version of ["sdk-1", "sdk-2"]) {
 }
 
 for (const version of ["sdk-1", "sdk-2"]) {
+  test(`${version}: crons`, async () => {
+    const { Client } = await import(version);
+    const { crons, threads } = new Client({ apiUrl: server.url });
+    const made = await crons.create("chat", { schedule: "0 9 * * 1-5", input: given, metadata: { made: version } });
+    assert.deepEqual([made.schedule, made.enabled, made.thread_id], ["0 9 * * 1-5", true, null]);
+    assert.deepEqual(made.payload.input, given);
+    assert.ok(new Date(made.next_run_date) > new Date());
+    const { thread_id: thread } = await threads.create();
+    const own = await crons.createForThread(thread, "chat", { schedule: "@daily", input: given, multitaskStrategy: "reject" });
+    assert.equal(own.thread_id, thread);
+    const found = await crons.search({ assistantId: "chat", threadId: thread });
+    assert.deepEqual(found, [own]);
+    assert.ok((await crons.search()).some((cron) => cron.cron_id === made.cron_id));
+    if (crons.update) {
+      const changed = await crons.update(made.cron_id, { schedule: "30 9 * * *", enabled: false });
+      assert.deepEqual([changed.schedule, changed.enabled, changed.next_run_date], ["30 9 * * *", false, null]);
+    }
+    for (const cron of [made, own]) await crons.delete(cron.cron_id);
+    await assert.rejects(crons.delete(made.cron_id), /404/);
+  });
+
   test(`${version}: the store`, async () => {
     const { Client } = await import(version);
     const { store } = new Client({ apiUrl: server.url });

@@ -49,7 +49,8 @@ type CronServiceClient interface {
 	// are left out.
 	ListCrons(ctx context.Context, in *ListCronsRequest, opts ...grpc.CallOption) (*ListCronsResponse, error)
 	// Changes a cron. When the run is changed, the runs of later firings are started
-	// by the caller of this. Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
+	// by the caller of this. The caller needs what StartRun would need for the run that
+	// the cron has then. Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
 	UpdateCron(ctx context.Context, in *UpdateCronRequest, opts ...grpc.CallOption) (*Cron, error)
 	// Deletes a cron. Runs and threads that it has started stay.
 	// Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
@@ -134,7 +135,8 @@ type CronServiceServer interface {
 	// are left out.
 	ListCrons(context.Context, *ListCronsRequest) (*ListCronsResponse, error)
 	// Changes a cron. When the run is changed, the runs of later firings are started
-	// by the caller of this. Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
+	// by the caller of this. The caller needs what StartRun would need for the run that
+	// the cron has then. Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
 	UpdateCron(context.Context, *UpdateCronRequest) (*Cron, error)
 	// Deletes a cron. Runs and threads that it has started stay.
 	// Errors: CRON_NOT_FOUND, ETAG_MISMATCH.

@@ -176,7 +176,7 @@ func (k *Keeper) finishFiring(ctx context.Context, thread string, done *firing) 
 			if r.Thread == "" && r.ThreadTTL > 0 && done.Run != "" {
 				r.Expiring = done.Thread
 			}
-			if err := r.schedule(t.Now); err != nil {
+			if err := r.schedule(laterOf(t.Now, done.Time)); err != nil { // the time of a server may lag
 				k.opts.Logger.Error("a cron has a schedule that can't be read", zap.Error(err))
 			}
 		})
@@ -192,6 +192,13 @@ func (k *Keeper) finishFiring(ctx context.Context, thread string, done *firing) 
 		return err
 	}
 	return k.expireThread(ctx, finished, r)
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // expireThread gives the thread of the last firing its end.

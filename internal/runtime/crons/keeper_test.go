@@ -329,6 +329,53 @@ func TestServersFireOnce(t *testing.T) {
 	})
 }
 
+// The runs of a tenant have its threads and graphs.
+func TestACronFiresInItsTenant(t *testing.T) {
+	s := newServer(t, memory.New(memory.Options{}), 10)
+	for _, thread := range []string{"", "acme@t"} {
+		req := newRequest("a")
+		req.Cron.Tenant, req.Cron.Graph, req.Cron.Thread, req.Cron.Schedule = "acme", "acme@agent", thread, "* * * * *"
+		made, err := s.CreateCron(t.Context(), req)
+		require.NoError(t, err)
+		head, err := s.store.Head(t.Context(), "~crons:acme@a")
+		require.NoError(t, err)
+		head.Now = made.Next
+		require.NoError(t, s.ProcessDue(t.Context(), head))
+		started := s.runs.started[len(s.runs.started)-1]
+		require.Equal(t, "acme@agent", started.Graph)
+		require.Equal(t, thread == "", started.CreateThread)
+		if thread == "" {
+			require.Regexp(t, "^acme@[0-9a-f-]{36}$", started.Thread)
+		} else {
+			require.Equal(t, thread, started.Thread)
+		}
+		require.NoError(t, s.DeleteCron(t.Context(), "acme", "a", 0, nil))
+	}
+	require.NotEqual(t, s.runs.started[0].RequestID, s.runs.started[1].RequestID, "a cron that was made again has other runs")
+}
+
+// A server of an earlier version knows no crons, and takes the time at which one is due. A change
+// gives it back.
+func TestACronThatWasPutAsideIsDueAgain(t *testing.T) {
+	s := newServer(t, memory.New(memory.Options{}), 10)
+	_, err := s.CreateCron(t.Context(), newRequest("a"))
+	require.NoError(t, err)
+	s.makeDue("a", time.Minute)
+	s.runs.err = runtime.Errorf(runtime.ReasonTooManyRuns, "full")
+	s.processDue("a")
+	head, err := s.store.Head(t.Context(), "~crons:default@a")
+	require.NoError(t, err)
+	head.Due = time.Time{}
+	_, err = s.store.Apply(t.Context(), &checkpoint.Change{Thread: head.Thread, LogID: head.LogID, Expect: head.Revision, Head: head, Op: rand.Text()})
+	require.NoError(t, err)
+	s.runs.err = nil
+	s.processDue("a")
+	require.Empty(t, s.runs.started)
+	s.update(runtime.UpdateCronRequest{IsPaused: new(true)})
+	s.processDue("a")
+	require.Len(t, s.runs.started, 1)
+}
+
 // A cron that is changed while it fires goes on as it was changed, and one that is deleted goes when
 // its firing is done.
 func TestACronIsChangedWhileItFires(t *testing.T) {

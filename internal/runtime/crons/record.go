@@ -95,7 +95,9 @@ func (r *record) putRecord(t *commit.Tx) error {
 	}
 	t.Head.Metadata = labels
 	switch {
-	case !r.Firing.IsZero(): // the server that has begun it says until when
+	case !r.Firing.IsZero() && !t.Head.Due.IsZero(): // the server that has begun it says until when
+	case !r.Firing.IsZero():
+		t.Head.Due = t.Now
 	case r.Expiring != "", r.IsDeleted:
 		t.Head.Due = t.Now
 	default:

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -264,6 +265,11 @@ func cronMask(req *graphdv1.UpdateCronRequest) []string {
 		}
 	}
 	return paths
+}
+
+// ChangesCronRun reports whether a change of a cron replaces what the cron starts.
+func ChangesCronRun(req *graphdv1.UpdateCronRequest) bool {
+	return slices.Contains(cronMask(req), maskRun)
 }
 
 // NameCronGraph returns a request whose run names the graph of its thread.

@@ -17,6 +17,7 @@ from langgraph_sdk.client import LangGraphClient
 from graphd.dev import DevServer
 from tests.langgraph_api.flows import NO_SUCH_ID, new_thread
 from tests.langgraph_api.notes import http_status
+from tests.langgraph_api.receiver import Receiver
 from tests.langgraph_api.server import find_url, open_store
 
 pytestmark = pytest.mark.usefixtures("one_authority")
@@ -40,8 +41,8 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def flags(graphs: Path) -> list[str]:
-    given = f"--langgraph 127.0.0.1:0 --webhook-allow 127.0.0.1:1 --max-crons 20 --graphs {graphs}"
+def flags(graphs: Path, allowed: str = "127.0.0.1:1") -> list[str]:
+    given = f"--langgraph 127.0.0.1:0 --webhook-allow {allowed} --max-crons 20 --graphs {graphs}"
     return given.split()
 
 
@@ -229,10 +230,12 @@ async def wait_for_runs(client: LangGraphClient, thread: str) -> list[Any]:
     raise AssertionError("the cron does not fire")
 
 
-async def test_crons_fire_once_over_a_kill(tmp_path: Path, graphs: Path) -> None:
+async def test_crons_fire_once_over_a_kill(request: pytest.FixtureRequest, tmp_path: Path, graphs: Path) -> None:
     """A server is killed while the firings are due that it has promised, and another one makes them."""
-    store = f"sqlite:{tmp_path}/graphd.db"
-    with DevServer(store=store, flags=flags(graphs)) as server:
+    store, receiver = f"sqlite:{tmp_path}/graphd.db", Receiver()
+    request.addfinalizer(receiver.server.shutdown)
+    given = flags(graphs, receiver.address)
+    with DevServer(store=store, flags=given) as server:
         async with get_client(url=find_url(server), api_key=None) as client:
             while datetime.now().second > 50:  # the crons are to be made within one minute
                 await asyncio.sleep(0.5)
@@ -243,13 +246,20 @@ async def test_crons_fire_once_over_a_kill(tmp_path: Path, graphs: Path) -> None
                 metadata={"from": "cron"}, stream_mode=["updates"],
             )  # fmt: skip
             for kept in ("keep", "delete"):
-                await create(client, schedule="* * * * *", input={"log": [kept]}, on_run_completed=kept, end_time=end)
+                await create(
+                    client,
+                    schedule="* * * * *",
+                    input={"log": [kept]},
+                    on_run_completed=kept,
+                    end_time=end,
+                    webhook=f"http://{receiver.address}/{kept}",
+                )
             assert end - timedelta(seconds=60) < time_of(made["next_run_date"]) <= end
         server.process.kill()
         server.process.wait()
     while datetime.now(UTC) < time_of(made["next_run_date"]):
         await asyncio.sleep(0.2)
-    with DevServer(store=store, flags=flags(graphs)) as server:
+    with DevServer(store=store, flags=given) as server:
         async with get_client(url=find_url(server), api_key=None) as client:
             (run,) = await wait_for_runs(client, thread)
             assert run["metadata"]["from"] == "cron"
@@ -265,3 +275,6 @@ async def test_crons_fire_once_over_a_kill(tmp_path: Path, graphs: Path) -> None
             found = await client.threads.search(limit=10)
             logs = [thread["values"]["log"] for thread in found if thread["values"]]
             assert sorted(logs) == [["delete", "tick"], ["in", "tick"], ["keep", "tick"]]
+            told = await receiver.wait(lambda told: len(told) == 2)
+            assert sorted(t["path"] for t in told) == ["/delete", "/keep"]
+            assert all(t["id"] == t["run_id"] and t["status"] == "success" for t in told)

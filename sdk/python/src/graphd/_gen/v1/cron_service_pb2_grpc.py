@@ -81,7 +81,8 @@ class CronServiceServicer(object):
 
     def UpdateCron(self, request, context):
         """Changes a cron. When the run is changed, the runs of later firings are started
-        by the caller of this. Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
+        by the caller of this. The caller needs what StartRun would need for the run that
+        the cron has then. Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -488,7 +488,8 @@ export const CronService: GenService<{
   },
   /**
    * Changes a cron. When the run is changed, the runs of later firings are started
-   * by the caller of this. Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
+   * by the caller of this. The caller needs what StartRun would need for the run that
+   * the cron has then. Errors: CRON_NOT_FOUND, ETAG_MISMATCH.
    *
    * @generated from rpc graphd.v1.CronService.UpdateCron
    */
