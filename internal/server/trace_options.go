@@ -31,7 +31,7 @@ func (o *Options) openTraces(ctx context.Context, version string, counter export
 		return nil, nil
 	}
 	if to.Scheme == "http" && environment.HasHeader && !loopback.IsHost(to.Hostname()) {
-		return nil, exit.Usagef("traces: %s would get the headers of OTEL_EXPORTER_OTLP_HEADERS in plain text", to).WithHint("want https://")
+		return nil, exit.Usagef("traces: %s would get the headers of OTEL_EXPORTER_OTLP_HEADERS in plain text", to.Host).WithHint("want https://")
 	}
 	secure, err := openCollectorFiles(func(name string) string { return export.Variable(o.Getenv, name) }, log)
 	if err != nil {
@@ -47,7 +47,7 @@ func (o *Options) openTraces(ctx context.Context, version string, counter export
 	if err != nil {
 		return nil, exit.Usagef("%v", err).WithHint("correct the variables OTEL_…")
 	}
-	log.Info("spans go to a collector", zap.String("collector", to.Redacted()))
+	log.Info("spans go to a collector", zap.String("collector", to.Host))
 	return provider, nil
 }
 

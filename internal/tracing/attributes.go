@@ -28,6 +28,9 @@ const (
 	keyResult    = "graphd.result"
 )
 
+// maxAttributes is how many attributes a span has at most, about.
+const maxAttributes = 10
+
 // maxTextBytes bounds a text that a tenant has chosen.
 const maxTextBytes = 128
 
@@ -50,7 +53,8 @@ func runAttributes(run *checkpoint.Run) []attribute.KeyValue {
 // threadAttributes names a thread, its tenant and a run.
 func threadAttributes(thread, run string) []attribute.KeyValue {
 	of, id := tenant.Split(thread)
-	return []attribute.KeyValue{attribute.String(keyThread, clip(id)), attribute.String(keyTenant, clip(of)), attribute.String(keyRun, clip(run))}
+	list := make([]attribute.KeyValue, 0, maxAttributes)
+	return append(list, attribute.String(keyThread, clip(id)), attribute.String(keyTenant, clip(of)), attribute.String(keyRun, clip(run)))
 }
 
 func stepAttributes(s *superstep.TracedStep) []attribute.KeyValue {

@@ -115,12 +115,18 @@ func runLink(thread, run string) trace.Link {
 
 // TraceSuperstep implements superstep.Tracer.
 func (t *Tracer) TraceSuperstep(ctx context.Context, s superstep.TracedStep) superstep.Span {
+	if around := trace.SpanFromContext(ctx); isLeftOut(around) {
+		return leftOutSpan{around}
+	}
 	_, span := t.tracer.Start(ctx, "superstep "+graphName(s.Graph.Name), trace.WithAttributes(stepAttributes(&s)...))
 	return workSpan{span}
 }
 
 // TraceAttempt implements superstep.Tracer.
 func (t *Tracer) TraceAttempt(ctx context.Context, a superstep.TracedAttempt) superstep.Span {
+	if around := trace.SpanFromContext(ctx); isLeftOut(around) {
+		return leftOutSpan{around}
+	}
 	name, attributes := "reducer "+clip(a.Function), stepAttributes(&a.TracedStep)
 	if a.Node != nil {
 		name = "node " + clip(a.Node.Name)
@@ -134,6 +140,25 @@ func (t *Tracer) TraceAttempt(ctx context.Context, a superstep.TracedAttempt) su
 	}
 	return s
 }
+
+// isLeftOut reports whether the sampler has left out a span of this process. It leaves out all spans
+// inside it then: those have the same trace.
+func isLeftOut(around trace.Span) bool {
+	c := around.SpanContext()
+	return c.IsValid() && !c.IsSampled() && !c.IsRemote()
+}
+
+// leftOutSpan stands for a span inside one that is left out.
+type leftOutSpan struct{ around trace.Span }
+
+// Within returns ctx, which has the span around it.
+func (leftOutSpan) Within(ctx context.Context) context.Context { return ctx }
+
+// Carrier returns the trace context of the span around it, which says that it is left out.
+func (s leftOutSpan) Carrier() map[string]string { return carrierOf(s.around.SpanContext()) }
+
+// End does nothing.
+func (leftOutSpan) End(superstep.SpanEnd) {}
 
 // BeginTurn implements ownership.Tracer. A turn that no call begins is a trace of its own.
 func (t *Tracer) BeginTurn(ctx context.Context) ownership.Turn {

@@ -82,6 +82,21 @@ func TestTextsOfSpansAreBounded(t *testing.T) {
 	}
 }
 
+func TestSpansInsideOneThatIsLeftOutAreLeftOut(t *testing.T) {
+	tracer, to := newTracer(t, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.NeverSample())))
+	turn := tracer.BeginTurn(t.Context())
+	run := checkpoint.Run{ID: "r", Thread: "t", Graph: "g"}
+	ctx := turn.Within(t.Context())
+	step := tracer.TraceSuperstep(ctx, superstep.TracedStep{Run: &run, Graph: &graph.Graph{Name: "g"}})
+	attempt := tracer.TraceAttempt(step.Within(ctx), superstep.TracedAttempt{TracedStep: superstep.TracedStep{Run: &run, Graph: &graph.Graph{Name: "g"}}, Node: &graph.Node{Name: "n"}})
+	traceID, spanID := turn.IDs()
+	require.Equal(t, map[string]string{"traceparent": "00-" + traceID + "-" + spanID + "-00"}, attempt.Carrier(), "workers leave it out, too")
+	attempt.End(superstep.SpanEnd{State: "failed", Reason: "NODE_FAILED"})
+	step.End(superstep.SpanEnd{})
+	turn.EndTurn(ctx, &run, "succeeded")
+	require.Empty(t, to.GetSpans())
+}
+
 func TestAStoreCallOutsideOfSpansIsNotTraced(t *testing.T) {
 	tracer, _ := newTracer(t)
 	require.Nil(t, tracer.TraceStoreCall(t.Context(), "Head"))
