@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
@@ -79,4 +80,21 @@ func TestNodeServicesAndWebhooksGetTheTrace(t *testing.T) {
 	require.Equal(t, "00-"+question.trace()+"-"+question.id()+"-01", <-told, "an event has the trace of its question")
 	run := to.await(t, "run orders", 1)[0]
 	require.Equal(t, run.trace(), question.trace())
+}
+
+func TestSpansGoOverGRPC(t *testing.T) {
+	to := &grpcReceiver{names: make(chan string, 100)}
+	collectors := grpc.NewServer()
+	collector.RegisterTraceServiceServer(collectors, to)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = collectors.Serve(listener) }()
+	t.Cleanup(collectors.Stop)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+	server := harness.StartServer(t, []string{built.Graphd(t)}, "memory")
+	_, err = server.ListGraphs(t.Context(), &graphdv1.ListGraphsRequest{})
+	require.NoError(t, err)
+	require.Equal(t, "graphd.v1.RegistryService/ListGraphs", <-to.names)
 }
