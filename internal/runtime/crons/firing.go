@@ -107,7 +107,7 @@ func (k *Keeper) startRun(ctx context.Context, head *checkpoint.Head, r *record)
 		k.opts.Observer.CronFired(c.Graph, runtime.CronStarted)
 		return done, nil
 	}
-	return done.refuse(k, &c, err)
+	return k.noteRefusal(&c, done, err)
 }
 
 // setIDs makes a request that of a firing.
@@ -140,9 +140,9 @@ func firingThread(head *checkpoint.Head, r *record) string {
 	return id
 }
 
-// refuse decides about a run that was not started: it is refused for good, or tried again when the
-// store answers, or a server has room. It returns nil for the latter.
-func (f *firing) refuse(k *Keeper, c *runtime.Cron, err error) (*firing, error) {
+// noteRefusal notes in a firing why its run was refused. It returns nil for a run that has to wait,
+// because the server is full or goes down. Errors: those of the store.
+func (k *Keeper) noteRefusal(c *runtime.Cron, f *firing, err error) (*firing, error) {
 	refusal, isRefusal := errors.AsType[*runtime.Error](err)
 	switch {
 	case runtime.IsStoreFault(err), !isRefusal:

@@ -87,6 +87,20 @@ func (f *fakeRuns) UpdateThread(_ context.Context, req runtime.UpdateThreadReque
 	return checkpoint.Head{}, nil
 }
 
+// firedOutcomes are the outcomes of firings, as metrics count them.
+type firedOutcomes struct {
+	runtime.NopObserver
+
+	mu       sync.Mutex
+	outcomes []string
+}
+
+func (f *firedOutcomes) CronFired(name, outcome string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.outcomes = append(f.outcomes, name+" "+outcome)
+}
+
 const maxBytes = 4096
 
 // firingServer is a server that shares a store with others.
@@ -96,6 +110,7 @@ type firingServer struct {
 	t     *testing.T
 	store checkpoint.Store
 	runs  *fakeRuns
+	fired *firedOutcomes
 }
 
 func newServer(t *testing.T, store checkpoint.Store, limit int) *firingServer {
@@ -106,10 +121,10 @@ func newServer(t *testing.T, store checkpoint.Store, limit int) *firingServer {
 		PruneTime: func(*checkpoint.Head) time.Time { return time.Time{} }, Unknown: func(string) {},
 		Committed: func(*commit.Tx, checkpoint.Head) {}, Published: func(string, []checkpoint.Event) {},
 	})
-	s := &firingServer{t: t, store: store, runs: &fakeRuns{}}
+	s := &firingServer{t: t, store: store, runs: &fakeRuns{}, fired: &firedOutcomes{}}
 	s.Keeper = crons.New(crons.Options{
 		Store: client, Committer: committer, Graphs: knownGraphs{}, Requests: query.New(query.Options{Store: client, Budget: runtime.NewReadBudget(1 << 20)}),
-		Counts: &countedThreads{store, limit}, Runs: s.runs, Limit: limit, MaxBytes: maxBytes, Observer: runtime.NopObserver{}, Logger: zap.NewNop(),
+		Counts: &countedThreads{store, limit}, Runs: s.runs, Limit: limit, MaxBytes: maxBytes, Observer: s.fired, Logger: zap.NewNop(),
 		ParseRun: func(c *runtime.Cron) (runtime.StartRequest, error) {
 			return runtime.StartRequest{Request: checkpoint.RunRequest{Input: c.Run}}, nil
 		},
@@ -438,4 +453,10 @@ func TestARefusalIsKept(t *testing.T) {
 	require.NoError(t, err)
 	requireReason(t, runtime.ReasonStoreUnavailable, s.ProcessDue(t.Context(), head))
 	require.Equal(t, last, s.read("a").Last, "a fault of the store is no refusal")
+	s.runs.err = nil
+	head, err = s.store.Head(t.Context(), "~crons:default@a")
+	require.NoError(t, err)
+	head.Now = head.Due
+	require.NoError(t, s.ProcessDue(t.Context(), head))
+	require.Equal(t, []string{"agent refused", "agent started"}, s.fired.outcomes)
 }
