@@ -10,7 +10,7 @@ import (
 type Outcome struct {
 	Run *graphdv1.Run
 	// Questions are open: the run goes on with their answers. A run that waits before or after a node
-	// has none, and goes on with a Resume without answers.
+	// has none, and goes on with a Resume without answers. Those of Invoke and Resume have no etag.
 	Questions []*graphdv1.Interrupt
 }
 

@@ -211,11 +211,11 @@ func (c *call) readWaitingRun(thread string) (*graphdv1.Run, error) {
 	return newest, err
 }
 
-// openEtags returns the etags of the questions of a run that are open, by their ids. Questions
-// that are too large for one message are read with the thread.
+// openEtags returns the etags of the questions of a run that are open, by their ids. It reads them with
+// the thread when not all of them are known.
 func (c *call) openEtags(of *graphdv1.Run) (map[string]string, error) {
 	open := of.GetInterrupts()
-	if len(open) < len(of.GetOpenInterruptIds()) {
+	if len(open) < len(of.GetOpenInterruptIds()) || len(open) >= mostInRun {
 		found, err := c.readThread(of.GetThreadId())
 		if err != nil {
 			return nil, err
@@ -240,6 +240,9 @@ func newSingleResponse(given json.RawMessage, etags map[string]string) (*graphdv
 	}
 	return newResponse("", given, closedQuestion), nil // graphd refuses it and says which questions are open
 }
+
+// mostInRun is how many interrupts graphd returns with a run at most.
+const mostInRun = 500
 
 // checkGraph refuses an assistant of another graph than that of the thread.
 func checkGraph(ofThread, graph string) error {

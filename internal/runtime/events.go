@@ -30,6 +30,7 @@ type FollowRequest struct {
 	WithValues bool   // fill in the state of values events where it is at hand
 	WithInputs bool   // fill in the input of scheduled tasks where it is at hand
 	WithRecent bool   // keep the newest ephemeral events from before at hand
+	WithStop   bool   // keep the questions and the output of a run that stops at hand
 	UntilStop  bool   // wait for the stop of a run: events that are none may come later, and together
 }
 

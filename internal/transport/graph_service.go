@@ -158,7 +158,8 @@ func (s *graphService) readRun(ctx context.Context, thread, id string, view grap
 	if err != nil {
 		return nil, err
 	}
-	return s.events.DescribeRun(ctx, run, head.LogID, view)
+	interceptor.RecordSubject(ctx, tenant.ClientName(thread), run.ID)
+	return s.events.DescribeRun(ctx, run, &head, view)
 }
 
 // ListRuns lists the runs of a thread. Errors: INVALID_FIELD, INVALID_PAGE_TOKEN,

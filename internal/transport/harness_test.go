@@ -40,13 +40,15 @@ type fakeEngine struct {
 	trail      []trail.Entry
 	values     payload.JSON
 	interrupts []checkpoint.Interrupt
-	ahead      time.Duration // of the store's clock
-	log        []checkpoint.Event
-	logGrown   chan struct{} // closed when the log grows
-	isShared   bool          // others follow the thread too
-	questions  runtime.QuestionStatistics
-	answers    runtime.AnswerStatistics
-	stateReads int // number of states that were read for events
+	// hasLargeInterrupts says that they can't be read together.
+	hasLargeInterrupts bool
+	ahead              time.Duration // of the store's clock
+	log                []checkpoint.Event
+	logGrown           chan struct{} // closed when the log grows
+	isShared           bool          // others follow the thread too
+	questions          runtime.QuestionStatistics
+	answers            runtime.AnswerStatistics
+	stateReads         int // number of states that were read for events
 }
 
 func newFakeEngine() *fakeEngine {
@@ -250,18 +252,18 @@ func (e *fakeEngine) OutputOfWaiting(context.Context, *runtime.CallMemory, *chec
 
 // OpenInterrupts returns the open interrupts among e.interrupts.
 func (e *fakeEngine) OpenInterrupts(
-	ctx context.Context, memory *runtime.CallMemory, thread, run string, most int,
+	ctx context.Context, memory *runtime.CallMemory, thread string, most int,
 ) ([]checkpoint.Interrupt, bool, error) {
 	open, err := e.Interrupts(ctx, memory, checkpoint.InterruptQuery{
-		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+		Thread: thread, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	})
-	return open, true, err
+	return open, !e.hasLargeInterrupts, err
 }
 
 // OpenInterruptIDs returns the ids of open interrupts in the order of e.asks.
-func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread string, most int) ([]string, error) {
 	open, err := e.Interrupts(ctx, nil, checkpoint.InterruptQuery{
-		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+		Thread: thread, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	})
 	var ids []string
 	for i := range open {

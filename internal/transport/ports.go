@@ -90,9 +90,9 @@ type Interrupts interface {
 	ReadAnswerStatistics(owner, graphName, node string) runtime.AnswerStatistics
 	// CurrentTime returns the time by which claims end: that of the store, as far as it is known.
 	CurrentTime() time.Time
-	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
-	// OpenInterrupts returns at most so many open interrupts of a run; whole says that they are all of those.
-	OpenInterrupts(ctx context.Context, memory *runtime.CallMemory, thread, run string, most int) (open []checkpoint.Interrupt, whole bool, err error)
+	OpenInterruptIDs(ctx context.Context, thread string, most int) ([]string, error)
+	// OpenInterrupts returns at most so many open interrupts of a thread; whole says that they are all of those.
+	OpenInterrupts(ctx context.Context, memory *runtime.CallMemory, thread string, most int) (open []checkpoint.Interrupt, whole bool, err error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
 	// AllowedActions returns what a caller may do with a question, whatever its roles.
 	// isContributor says that the caller has edited the state since the run began.

@@ -2,6 +2,8 @@ package transport_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,23 +35,30 @@ func (g graphs) Graph(string, string) (*graph.Graph, error) { return g.graph, ni
 
 func (g graphs) Versions(string, int) []string { return []string{g.graph.Version} }
 
-// asking is an executor whose nodes each ask a question once.
-type asking struct{ question payload.JSON }
+// nodeFuncs is an executor that has a function for each node.
+type nodeFuncs map[string]func(t *runtime.Task) pregel.Result
 
-func (a asking) Execute(_ context.Context, t *runtime.Task) pregel.Result {
-	if len(t.Journal.Answers) > 0 {
-		return pregel.Result{Update: `{}`}
+func (f nodeFuncs) Execute(_ context.Context, t *runtime.Task) pregel.Result {
+	return f[t.Node.Name](t)
+}
+
+// askOnce returns a node that asks a question once.
+func askOnce(question payload.JSON) func(t *runtime.Task) pregel.Result {
+	return func(t *runtime.Task) pregel.Result {
+		if len(t.Journal.Answers) > 0 {
+			return pregel.Result{Update: `{}`}
+		}
+		q := pregel.Ask{Value: question}
+		q.SetDriftDefaults(t.Graph.Spec)
+		return pregel.Result{Asks: []pregel.Ask{q}}
 	}
-	q := pregel.Ask{Value: a.question}
-	q.SetDriftDefaults(t.Graph.Spec)
-	return pregel.Result{Asks: []pregel.Ask{q}}
 }
 
 // newCrowdedEngine returns an engine with room for one large read: that of the question of the thread
 // "asks", or of the state of the thread "large". "asks" has two questions.
 func newCrowdedEngine(t *testing.T) *engine.Engine {
 	t.Helper()
-	e := newAskingEngine(t, largeText, engine.Options{MaxLiveBytes: 4 << 20}, "first", "second")
+	e := newEngineOf(t, nodeFuncs{"first": askOnce(largeText), "second": askOnce(largeText)}, engine.Options{MaxLiveBytes: 4 << 20})
 	for thread, input := range map[string]payload.JSON{"asks": `{}`, "large": `{"text":` + largeText + `}`} {
 		started, err := e.Start(t.Context(), runtime.StartRequest{
 			Thread: thread, CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: input},
@@ -62,20 +71,20 @@ func newCrowdedEngine(t *testing.T) *engine.Engine {
 	return e
 }
 
-// newAskingEngine returns an engine with a graph "g" of nodes that all ask the same question at once.
-func newAskingEngine(t *testing.T, question payload.JSON, options engine.Options, nodes ...string) *engine.Engine {
+// newEngineOf returns an engine with a graph "g" whose nodes run at once, with the channel text and more.
+func newEngineOf(t *testing.T, nodes nodeFuncs, options engine.Options, more ...graph.ChannelSpec) *engine.Engine {
 	t.Helper()
 	expressions, err := expr.New(expr.Options{})
 	require.NoError(t, err)
-	s := &graph.Spec{Name: "g", Channels: []graph.ChannelSpec{{Name: "text"}}}
-	for _, name := range nodes {
+	s := &graph.Spec{Name: "g", Channels: append([]graph.ChannelSpec{{Name: "text"}}, more...)}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		s.Nodes = append(s.Nodes, graph.NodeSpec{Name: name, Function: &graph.FunctionSpec{}})
 		s.Edges = append(s.Edges,
 			graph.EdgeSpec{From: []string{graph.Start}, To: name}, graph.EdgeSpec{From: []string{name}, To: graph.End})
 	}
 	g, err := graph.Compile(s, graph.Env{Expressions: expressions})
 	require.NoError(t, err)
-	e := engine.New(context.WithoutCancel(t.Context()), memory.New(memory.Options{}), graphs{g}, asking{question}, nil, options)
+	e := engine.New(context.WithoutCancel(t.Context()), memory.New(memory.Options{}), graphs{g}, nodes, nil, options)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -137,7 +146,7 @@ func TestRoomOfAHeartbeatIsGivenBack(t *testing.T) {
 func TestRoomIsNotNeededToTellWhatAnAnswerDid(t *testing.T) {
 	e := newCrowdedEngine(t)
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Engine = e })
-	asked, err := e.OpenInterruptIDs(t.Context(), "asks", "", 10)
+	asked, err := e.OpenInterruptIDs(t.Context(), "asks", 10)
 	require.NoError(t, err)
 	require.Len(t, asked, 2)
 	var other runtime.CallMemory

@@ -2,19 +2,23 @@ package transport_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/transport/stream"
 )
@@ -41,7 +45,7 @@ func startWaiting(thread string, view graphdv1.RunView) *graphdv1.StartRunReques
 // TestRunViews: each call shows as much of a run that waits as its view says, whether this process
 // has seen it stop or reads it from the store.
 func TestRunViews(t *testing.T) {
-	e := newAskingEngine(t, `{"pay":100}`, engine.Options{}, "first", "second")
+	e := newEngineOf(t, nodeFuncs{"first": askOnce(`{"pay":100}`), "second": askOnce(`{"pay":100}`)}, engine.Options{})
 	c := startAsking(t, e)
 	_, err := c.StartRun(t.Context(), startWaiting("t1", 0))
 	require.NoError(t, err)
@@ -119,10 +123,10 @@ type readCounter struct {
 }
 
 func (c *readCounter) OpenInterrupts(
-	ctx context.Context, memory *runtime.CallMemory, thread, run string, most int,
+	ctx context.Context, memory *runtime.CallMemory, thread string, most int,
 ) ([]checkpoint.Interrupt, bool, error) {
 	c.reads.Add(1)
-	return c.Engine.OpenInterrupts(ctx, memory, thread, run, most)
+	return c.Engine.OpenInterrupts(ctx, memory, thread, most)
 }
 
 func (c *readCounter) OutputOfWaiting(ctx context.Context, memory *runtime.CallMemory, run *checkpoint.Run) (payload.JSON, error) {
@@ -133,7 +137,7 @@ func (c *readCounter) OutputOfWaiting(ctx context.Context, memory *runtime.CallM
 // TestRunViewOfAWaitReadsNothing: a call that waits for the stop of a run shows what this process has
 // made of it.
 func TestRunViewOfAWaitReadsNothing(t *testing.T) {
-	e := &readCounter{Engine: newAskingEngine(t, `{"pay":100}`, engine.Options{}, "only")}
+	e := &readCounter{Engine: newEngineOf(t, nodeFuncs{"only": askOnce(`{"pay":100}`)}, engine.Options{})}
 	c := startAsking(t, e.Engine, func(o *transport.Options) { o.Engine = e })
 	run, err := c.StartRun(t.Context(), startWaiting("t1", graphdv1.RunView_RUN_VIEW_FULL))
 	require.NoError(t, err)
@@ -163,7 +167,8 @@ func TestRunViewThatFindsNoRoom(t *testing.T) {
 	require.Len(t, run.GetOpenInterruptIds(), 2)
 }
 
-// TestRunViewOfARunUnderWay: questions are shown while other tasks of the run still work.
+// TestRunViewOfARunUnderWay: questions are shown while other tasks of the run still work, and named when
+// they are too large.
 func TestRunViewOfARunUnderWay(t *testing.T) {
 	e := newFakeEngine()
 	e.run.State = checkpoint.RunRunning
@@ -171,5 +176,67 @@ func TestRunViewOfARunUnderWay(t *testing.T) {
 	run, err := startServer(t, e).GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", View: graphdv1.RunView_RUN_VIEW_INTERRUPTS})
 	require.NoError(t, err)
 	require.Len(t, run.GetInterrupts(), 1)
-	require.Empty(t, run.GetOpenInterruptIds())
+	require.Equal(t, []string{"q1"}, run.GetOpenInterruptIds())
+
+	e.hasLargeInterrupts = true
+	run, err = startServer(t, e).GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", View: graphdv1.RunView_RUN_VIEW_INTERRUPTS})
+	require.NoError(t, err)
+	require.Empty(t, run.GetInterrupts())
+	require.Equal(t, []string{"q1"}, run.GetOpenInterruptIds())
+}
+
+// TestRunViewOfQuestionsThatAFailedRunLeaves: they are open, and the next run waits for them.
+func TestRunViewOfQuestionsThatAFailedRunLeaves(t *testing.T) {
+	var e *engine.Engine
+	fails := true
+	nodes := nodeFuncs{"ask": askOnce(`"go on?"`), "break": func(*runtime.Task) pregel.Result {
+		if !fails {
+			return pregel.Result{Update: `{}`}
+		}
+		fails = false
+		assert.Eventually(t, func() bool {
+			open, err := e.OpenInterruptIDs(t.Context(), "t1", 1)
+			return err == nil && len(open) > 0
+		}, time.Minute, time.Millisecond, "the question is stored")
+		return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Reason: "NODE_FAILED", Message: "broken"}}}
+	}}
+	e = newEngineOf(t, nodes, engine.Options{})
+	c := startAsking(t, e)
+	run, err := c.StartRun(t.Context(), startWaiting("t1", graphdv1.RunView_RUN_VIEW_FULL))
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_FAILED, run.GetState())
+	require.Len(t, run.GetInterrupts(), 1)
+	run, err = c.GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", View: graphdv1.RunView_RUN_VIEW_INTERRUPTS})
+	require.NoError(t, err)
+	require.Len(t, run.GetInterrupts(), 1)
+
+	next := startWaiting("t1", graphdv1.RunView_RUN_VIEW_FULL)
+	next.RequestId, next.Run.Start = "next", nil
+	run, err = c.StartRun(t.Context(), next)
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, run.GetState())
+	require.Len(t, run.GetInterrupts(), 1)
+	require.Len(t, run.GetOpenInterruptIds(), 1)
+}
+
+// TestRunViewIsTheSameLater compares what a call that waits returns with what is read later: beside a
+// node that is done, at breakpoints, and with values that are not kept.
+func TestRunViewIsTheSameLater(t *testing.T) {
+	c := startAsking(t, newEngineOf(t, nodeFuncs{"ask": askOnce(`"go on?"`), "done": func(*runtime.Task) pregel.Result {
+		return pregel.Result{Update: `{"text":"changed","token":"not kept"}`}
+	}}, engine.Options{}, graph.ChannelSpec{Name: "token", Reducer: "untracked"}))
+	for _, before := range [][]string{nil, {"ask"}, {"done"}} {
+		for _, after := range [][]string{nil, {"done"}} {
+			thread := "t-" + strings.Join(before, "") + "-" + strings.Join(after, "")
+			start := startWaiting(thread, graphdv1.RunView_RUN_VIEW_FULL)
+			start.Run.InterruptBefore, start.Run.InterruptAfter = before, after
+			run, err := c.StartRun(t.Context(), start)
+			require.NoError(t, err)
+			later, err := c.GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: thread, View: graphdv1.RunView_RUN_VIEW_FULL})
+			require.NoError(t, err)
+			require.NotEmpty(t, run.GetOutput().GetJson(), thread)
+			require.Equal(t, later.GetOutput().GetJson(), run.GetOutput().GetJson(), thread)
+			require.Len(t, run.GetInterrupts(), len(later.GetInterrupts()), thread)
+		}
+	}
 }

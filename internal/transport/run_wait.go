@@ -42,7 +42,7 @@ func (s *graphService) newRunWait(ctx context.Context, v *wire.Validator, req wa
 	if err := s.streams.AddStream(ctx); err != nil {
 		return nil, err
 	}
-	w.early = s.events.NewEarlyWait()
+	w.early = s.events.NewEarlyWait(w.view)
 	return w, nil
 }
 
@@ -74,7 +74,7 @@ func (w *runWait) awaitStop(ctx context.Context, started *runtime.Started) (*gra
 
 func (w *runWait) awaitRun(ctx context.Context, started *runtime.Started) (*graphdv1.Run, error) {
 	if w.early == nil {
-		return w.events.DescribeRun(ctx, stream.StartedRun(started), started.Head.LogID, w.view)
+		return w.events.DescribeRun(ctx, stream.StartedRun(started), &started.Head, w.view)
 	}
 	var run *graphdv1.Run
 	err := w.waitUntilStopped(ctx, w.most, func(ctx context.Context) (err error) {
@@ -95,5 +95,5 @@ func (w *runWait) describeUnderWay(ctx context.Context, started *runtime.Started
 		return nil, err
 	}
 	run.LastEvent = started.After
-	return w.events.DescribeRun(ctx, run, started.Head.LogID, w.view)
+	return w.events.DescribeRun(ctx, run, &started.Head, w.view)
 }

@@ -628,7 +628,7 @@ type GetRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Thread of the run.
 	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// The run; empty means the thread's newest.
+	// The run; empty means the one that is active, waits, or has ended last.
 	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// How much of the run to return.
 	View          RunView `protobuf:"varint,3,opt,name=view,proto3,enum=graphd.v1.RunView" json:"view,omitempty"`

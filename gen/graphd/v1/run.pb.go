@@ -422,6 +422,8 @@ type Run struct {
 	AppliedThrough *Cursor `protobuf:"bytes,10,opt,name=applied_through,json=appliedThrough,proto3" json:"applied_through,omitempty"`
 	// Questions the run waits for; filled by WaitRun, GetRun, StartRun and
 	// ResumeRun and in the messages opened and end of a stream, not in lists.
+	// With RUN_VIEW_INTERRUPTS and RUN_VIEW_FULL also those that are open while the
+	// run is active, and those that a run which has failed leaves to the next one.
 	OpenInterruptIds []string `protobuf:"bytes,11,rep,name=open_interrupt_ids,json=openInterruptIds,proto3" json:"open_interrupt_ids,omitempty"`
 	// The output keys of the state; set when the run has succeeded, and with
 	// RUN_VIEW_FULL also when it is interrupted. One of more than 1 KiB is read
@@ -436,7 +438,7 @@ type Run struct {
 	StartedBy string `protobuf:"bytes,14,opt,name=started_by,json=startedBy,proto3" json:"started_by,omitempty"`
 	// When it begins at the earliest; unset for a run that was to begin at once.
 	BeginTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=begin_time,json=beginTime,proto3" json:"begin_time,omitempty"`
-	// The open interrupts of the run, oldest first and at most 500; filled with
+	// Those interrupts themselves, oldest first and at most 500; filled with
 	// RUN_VIEW_INTERRUPTS and RUN_VIEW_FULL. Unset when they are too large for the
 	// message or for the memory of the server: ListInterrupts reads them in pages.
 	// From StartRun and ResumeRun they have no etag.

@@ -151,6 +151,9 @@ func (r *resumeCall) checkAnswer(ctx context.Context, reader *query.Reader, b *a
 			return b.nameOpen(questions.ExpiredError(&q))
 		}
 	case checkpoint.InterruptRetractable, checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
+		if r.req.Single != nil { // it was open when the answer was given its id, and fits no other question now
+			return checkpoint.ErrConflict
+		}
 		if err := r.checkLateVoter(&q); err != nil {
 			return err
 		}

@@ -94,24 +94,22 @@ func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 	return e.reader.Interrupt(ctx, thread, id)
 }
 
-// OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest
-// first and at most that many. Errors: those of runtime.TranslateStoreError.
-func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
-	return e.reader.OpenInterruptIDs(ctx, thread, run, most)
+// OpenInterruptIDs returns the ids of at most that many open interrupts of a thread, the oldest
+// first. Errors: those of runtime.TranslateStoreError.
+func (e *Engine) OpenInterruptIDs(ctx context.Context, thread string, most int) ([]string, error) {
+	return e.reader.OpenInterruptIDs(ctx, thread, most)
 }
 
-// OpenInterrupts returns the interrupts that a run waits for, the oldest first and at most that
-// many. whole says that they are all of those: large ones are not. Errors: those of
-// OutputOfWaiting.
+// OpenInterrupts returns at most that many open interrupts of a thread, the oldest first. whole says
+// that they are all of those: large ones are not. Errors: those of Interrupts.
 func (e *Engine) OpenInterrupts(
-	ctx context.Context, memory *runtime.CallMemory, thread, run string, most int,
+	ctx context.Context, memory *runtime.CallMemory, thread string, most int,
 ) (open []checkpoint.Interrupt, whole bool, err error) {
-	return e.reader.OpenInterrupts(ctx, memory, thread, run, most)
+	return e.reader.OpenInterrupts(ctx, memory, thread, most)
 }
 
-// OutputOfWaiting returns the output keys of the state of a run that waits for answers, "" when
-// they are not kept any more. The errors are *Error: THREAD_NOT_FOUND, those of memory, and those
-// of the store.
+// OutputOfWaiting returns the output keys of the newest state of a run that waits for answers, ""
+// when the thread has gone on with another run. The errors are those of State.
 func (e *Engine) OutputOfWaiting(ctx context.Context, memory *runtime.CallMemory, run *checkpoint.Run) (payload.JSON, error) {
 	return e.snapshots.ReadOutputOfWaiting(ctx, memory, run)
 }

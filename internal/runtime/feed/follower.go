@@ -19,6 +19,7 @@ type Follower struct {
 	wantsValues    bool
 	wantsInputs    bool
 	wantsRecent    bool
+	wantsStop      bool
 	waitsForStop   bool               // is not woken for each of the other events
 	recent         []checkpoint.Event // ephemeral events from before it came
 	after          uint64             // newest durable event handed out
@@ -47,7 +48,7 @@ type Follower struct {
 func (f *Feed) Follow(req runtime.FollowRequest) *Follower {
 	follower := &Follower{
 		feed: f, topic: f.hub.acquireTopic(req.Thread), thread: req.Thread,
-		wantsValues: req.WithValues, wantsInputs: req.WithInputs, wantsRecent: req.WithRecent, waitsForStop: req.UntilStop,
+		wantsValues: req.WithValues, wantsInputs: req.WithInputs, wantsRecent: req.WithRecent, wantsStop: req.WithStop, waitsForStop: req.UntilStop,
 		after: req.After, afterMark: req.Mark,
 		wake: make(chan struct{}, 1), batchSize: firstReadEvents,
 	}

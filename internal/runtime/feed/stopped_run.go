@@ -36,15 +36,18 @@ func (t *Topic) SetStoppedRun(c *checkpoint.Change, output payload.JSON) {
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	s := &runtime.StoppedRun{Run: run, Output: output}
+	s := &runtime.StoppedRun{Run: run}
 	for i := range open {
 		s.OpenInterrupts = append(s.OpenInterrupts, open[i].ID)
 	}
-	if isSmall(open) {
-		s.Interrupts = open
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.stopFollowers > 0 {
+		s.Output = output
+		if isSmall(open) {
+			s.Interrupts = open
+		}
+	}
 	t.stoppedRun = s
 }
 

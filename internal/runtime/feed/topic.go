@@ -44,7 +44,7 @@ type Topic struct {
 	reads           map[readKey]*sharedRead // of the log, that have not begun
 	valuesFollowers int                     // followers that want values events filled in
 	inputsFollowers int                     // followers that want scheduled tasks filled in
-	stopFollowers   int                     // followers that wait for the stop of a run
+	stopFollowers   int                     // followers that want the questions and the output of a run that stops
 	isDeleted       bool                    // the thread was deleted; the last batch has EventDeleted
 	generation      uint64                  // counts the changes that the store may have accepted without a publication
 	droppedPos      uint64                  // position of the newest ephemeral event that was dropped, plus 1
@@ -334,7 +334,7 @@ func (t *Topic) addFollower(f *Follower) {
 	if f.wantsInputs {
 		t.inputsFollowers++
 	}
-	if f.waitsForStop {
+	if f.wantsStop {
 		t.stopFollowers++
 	}
 }
@@ -354,8 +354,8 @@ func (t *Topic) removeFollower(f *Follower) {
 	if f.wantsInputs {
 		t.inputsFollowers--
 	}
-	if f.waitsForStop {
-		t.stopFollowers--
+	if f.wantsStop {
+		t.removeStopFollower()
 	}
 }
 
@@ -366,7 +366,15 @@ func (t *Topic) WantsValues() bool {
 	return t.valuesFollowers > 0
 }
 
-// WantsOutput reports whether a follower waits for the stop of a run.
+// removeStopFollower drops what only such followers want when the last of them leaves. The caller
+// holds mu.
+func (t *Topic) removeStopFollower() {
+	if t.stopFollowers--; t.stopFollowers == 0 && t.stoppedRun != nil {
+		t.stoppedRun = &runtime.StoppedRun{Run: t.stoppedRun.Run, OpenInterrupts: t.stoppedRun.OpenInterrupts}
+	}
+}
+
+// WantsOutput reports whether a follower wants the output of a run that stops.
 func (t *Topic) WantsOutput() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -35,7 +35,7 @@ func (f *topicFollowers) PublishEphemeral(e checkpoint.Event) { f.feed.PublishEp
 // WantsValues reports whether a follower wants states.
 func (f *topicFollowers) WantsValues() bool { return f.topic.WantsValues() }
 
-// WantsOutput reports whether a follower waits for the stop of a run.
+// WantsOutput reports whether a follower wants the output of a run that stops.
 func (f *topicFollowers) WantsOutput() bool { return f.topic.WantsOutput() }
 
 // WantsInputs reports whether a follower wants the inputs of scheduled tasks.

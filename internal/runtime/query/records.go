@@ -230,13 +230,12 @@ func (r *Reader) CountInterrupts(ctx context.Context, owner string, tags []strin
 	return counts, nil
 }
 
-// OpenInterruptIDs returns the ids of at most that many interrupts that a run waits for,
-// oldest first. It needs no reservation of memory, because it holds only the ids: it
+// OpenInterruptIDs returns the ids of at most that many open interrupts of a thread, oldest first. It needs no reservation of memory, because it holds only the ids: it
 // describes a change that is already made, and must not be refused. The errors are
 // *Error: those of the store.
-func (r *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+func (r *Reader) OpenInterruptIDs(ctx context.Context, thread string, most int) ([]string, error) {
 	q := checkpoint.InterruptQuery{
-		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+		Thread: thread, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	}
 	var ids []string
 	for {
@@ -255,15 +254,13 @@ func (r *Reader) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	}
 }
 
-// OpenInterrupts returns the interrupts that a run waits for, the oldest first and at most that
-// many. whole says that they are all of those: large ones are not. The errors are those of
-// Interrupts; a call does not wait for memory for long.
+// OpenInterrupts returns at most that many open interrupts of a thread, the oldest first. whole says
+// that they are all of those: large ones are not. The errors are those of Interrupts; a call does
+// not wait for memory for long.
 func (r *Reader) OpenInterrupts(
-	ctx context.Context, memory *runtime.CallMemory, thread, run string, most int,
+	ctx context.Context, memory *runtime.CallMemory, thread string, most int,
 ) (open []checkpoint.Interrupt, whole bool, err error) {
-	q := checkpoint.InterruptQuery{
-		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
-	}
+	q := checkpoint.InterruptQuery{Thread: thread, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen}}
 	open, err = r.ListInterrupts(ctx, memory, runtime.PartWaitTimeout, q)
 	return open, len(open) == most || !checkpoint.IsPart(open, most, (*checkpoint.Interrupt).Size), err
 }

@@ -84,9 +84,9 @@ func (cw changeWriter) putUnpassedBreakpoint(q checkpoint.Interrupt) {
 const maxLiveOutput = 64 << 10
 
 // putLiveOutput puts the output of the state at which a run waits into a change, for those who wait
-// for its stop.
+// for its stop. They see what others read later: no untracked values.
 func (fr *frame) putLiveOutput(t *commit.Tx, s *pregel.State) {
-	if fr.level.isRoot && s.MemoryBytes() <= maxLiveOutput && fr.thread.Followers.WantsOutput() {
+	if fr.level.isRoot && !s.Graph().HasUntracked() && s.MemoryBytes() <= maxLiveOutput && fr.thread.Followers.WantsOutput() {
 		t.LiveOutput = s.Output()
 	}
 }

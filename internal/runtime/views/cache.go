@@ -19,15 +19,22 @@ import (
 type Cache struct {
 	maxBytes int
 
-	mu     sync.Mutex
+	mu      sync.Mutex
+	bytes   int
+	entries map[string]*list.Element // by thread; each has an *entry
+	recent  *list.List               // the front was used last
+}
+
+// entry is the view of a thread, with the bytes for which it counts.
+type entry struct {
+	thread string
+	view   *view
 	bytes  int
-	views  map[string]*list.Element // by thread; each has a *view
-	recent *list.List               // the front was used last
 }
 
 // NewCache makes a cache for so many bytes of views, 0 = none.
 func NewCache(maxBytes int) *Cache {
-	return &Cache{maxBytes: maxBytes, views: make(map[string]*list.Element), recent: list.New()}
+	return &Cache{maxBytes: maxBytes, entries: make(map[string]*list.Element), recent: list.New()}
 }
 
 // FindView returns the view of a thread at rest, nil when there is none. It shows whether the
@@ -35,15 +42,11 @@ func NewCache(maxBytes int) *Cache {
 func (c *Cache) FindView(thread, request string) *checkpoint.ThreadView {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.views[thread]
-	if e == nil {
+	v := c.findView(thread)
+	if v == nil || !v.isAtRest() {
 		return nil
 	}
-	v := e.Value.(*view) //nolint:errcheck,forcetypeassert // it has nothing else
-	if !v.isAtRest() {
-		return nil
-	}
-	c.recent.MoveToFront(e)
+	c.recent.MoveToFront(c.entries[thread])
 	return v.snapshotFor(request)
 }
 
@@ -54,50 +57,57 @@ func (c *Cache) NoteChange(t *commit.Tx, head *checkpoint.Head) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.views[t.Thread]
-	var old *view
-	if e != nil {
-		old = e.Value.(*view) //nolint:errcheck,forcetypeassert // it has nothing else
-		c.bytes -= old.bytes
-	}
 	var next *view
 	if !t.Delete {
-		next = old.applyChange(t, head)
+		next = c.findView(t.Thread).applyChange(t, head)
 	}
-	switch isKept := next != nil && next.bytes <= c.maxBytes/16; {
-	case !isKept && e != nil:
-		c.recent.Remove(e)
-		delete(c.views, t.Thread)
-	case isKept && e != nil:
-		e.Value = next
-		c.recent.MoveToFront(e)
-		c.makeRoom(next)
-	case isKept:
-		c.views[t.Thread] = c.recent.PushFront(next)
-		c.makeRoom(next)
+	if next == nil || next.bytes > c.maxBytes/16 {
+		c.dropEntry(t.Thread)
+		return
 	}
+	c.keepView(t.Thread, next)
 }
 
 // DropView forgets the view of a thread.
 func (c *Cache) DropView(thread string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.views[thread]; e != nil {
-		c.remove(e)
+	c.dropEntry(thread)
+}
+
+// findView returns the view of a thread, nil when there is none. The caller holds the mutex.
+func (c *Cache) findView(thread string) *view {
+	if e := c.entries[thread]; e != nil {
+		return e.Value.(*entry).view //nolint:errcheck,forcetypeassert // it has nothing else
+	}
+	return nil
+}
+
+// keepView keeps a view in place of the one before, and drops those that were not used for longest
+// until all have room. The caller holds the mutex.
+func (c *Cache) keepView(thread string, v *view) {
+	e := c.entries[thread]
+	if e == nil {
+		e = c.recent.PushFront(&entry{thread: thread})
+		c.entries[thread] = e
+	}
+	c.recent.MoveToFront(e)
+	kept := e.Value.(*entry) //nolint:errcheck,forcetypeassert // it has nothing else
+	c.bytes += v.bytes - kept.bytes
+	kept.view, kept.bytes = v, v.bytes
+	for c.bytes > c.maxBytes {
+		oldest := c.recent.Back().Value.(*entry) //nolint:errcheck,forcetypeassert // it has nothing else
+		c.dropEntry(oldest.thread)
 	}
 }
 
-// makeRoom counts a view that was added, and removes those that were not used for longest until
-// all have room. The caller holds the mutex.
-func (c *Cache) makeRoom(v *view) {
-	for c.bytes += v.bytes; c.bytes > c.maxBytes; {
-		c.remove(c.recent.Back())
+// dropEntry drops the view of a thread, if there is one. The caller holds the mutex.
+func (c *Cache) dropEntry(thread string) {
+	e := c.entries[thread]
+	if e == nil {
+		return
 	}
-}
-
-// remove removes a view. The caller holds the mutex.
-func (c *Cache) remove(e *list.Element) {
-	v := c.recent.Remove(e).(*view) //nolint:errcheck,forcetypeassert // it has nothing else
-	delete(c.views, v.head.Thread)
-	c.bytes -= v.bytes
+	dropped := c.recent.Remove(e).(*entry) //nolint:errcheck,forcetypeassert // it has nothing else
+	delete(c.entries, thread)
+	c.bytes -= dropped.bytes
 }

@@ -93,8 +93,6 @@ func TestQuestionsStayWhereTheTasksOfACheckpointAreCleared(t *testing.T) {
 
 func TestOnlyThreadsOfWhichAllIsKnownHaveAView(t *testing.T) {
 	for name, edit := range map[string]func(t *commit.Tx){
-		"it is driven":                func(t *commit.Tx) { t.Head.Owner = "server" },
-		"its run is about to go on":   func(t *commit.Tx) { t.Head.State = checkpoint.ThreadBusy },
 		"it is deleted":               func(t *commit.Tx) { t.Delete = true },
 		"its run is rolled back":      func(t *commit.Tx) { t.DropAfter = new(uint64) },
 		"it is a copy":                func(t *commit.Tx) { t.IsCopy = true },
@@ -175,6 +173,36 @@ func TestTheViewsThatWereUsedLastHaveRoom(t *testing.T) {
 	cache.DropView("999")
 	cache.DropView("999")
 	require.Nil(t, cache.FindView("999", ""))
+}
+
+// TestAThreadCountsOnce: a thread that changes often takes no room from others.
+func TestAThreadCountsOnce(t *testing.T) {
+	cache := views.NewCache(1 << 20)
+	newChain(cache, "other").change(askAt("1"))
+	busy := newChain(cache, "busy")
+	busy.change(askAt("1"))
+	for n := range 10_000 {
+		busy.change(func(t *commit.Tx) { t.Head.Owner = []string{"", "server"}[n%2] })
+	}
+	require.NotNil(t, cache.FindView("other", ""))
+}
+
+// TestAViewThatWasGivenAwayStays, whatever the thread does next.
+func TestAViewThatWasGivenAwayStays(t *testing.T) {
+	c := newChain(views.NewCache(1<<20), "t")
+	c.change(askAt("1"))
+	given := c.cache.FindView("t", "")
+	head := given.Head
+	for n := range 3 {
+		c.change(func(t *commit.Tx) {
+			t.Head.Owner, t.Head.Checkpoint = "server", fmt.Sprint(n+2)
+			t.Checkpoints = []*checkpoint.Checkpoint{{ID: t.Head.Checkpoint}}
+			t.ClearTasks = []string{fmt.Sprint(n + 1)}
+		})
+	}
+	require.Equal(t, head, given.Head)
+	require.Equal(t, "1", given.Checkpoint.ID)
+	require.Len(t, given.Pending.Tasks, 2)
 }
 
 func TestACacheWithoutRoomHasNoViews(t *testing.T) {

@@ -74,11 +74,12 @@ func runMethods() []Row {
 	stream, startRun, resumeStream, resumeRun := start, start, resume, resume
 	stream.Method, startRun.Method = graphService+"Stream", graphService+"StartRun"
 	resumeStream.Method, resumeRun.Method = graphService+"Resume", graphService+"ResumeRun"
+	startRun.Shown, resumeRun.Shown = append(slices.Clone(start.Shown), "view"), append(slices.Clone(resume.Shown), "view")
 	return []Row{
 		stream, startRun, resumeStream, resumeRun,
 		{Method: graphService + "Watch", Kind: Shows, Thread: "thread_id", Run: "run_id"},
-		{Method: graphService + "WaitRun", Kind: Shows, Thread: "thread_id", Run: "run_id"},
-		{Method: graphService + "GetRun", Kind: Shows, Thread: "thread_id", Run: "run_id"},
+		{Method: graphService + "WaitRun", Kind: Shows, Thread: "thread_id", Run: "run_id", Shown: []string{"view"}},
+		{Method: graphService + "GetRun", Kind: Shows, Thread: "thread_id", Run: "run_id", Shown: []string{"view"}},
 		{Method: graphService + "ListRuns", Kind: Shows, Thread: "thread_id", Shown: []string{"filter"}},
 		{
 			Method: graphService + "CancelRun", Kind: Changes, Thread: "thread_id", Run: "run_id",

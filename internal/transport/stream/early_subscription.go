@@ -13,8 +13,9 @@ type EarlySubscription struct {
 	*Streamer
 	wire.EventSelection
 
-	waits    bool     // for the stop of the run, whatever comes before
-	follower Follower // nil = no run was started
+	waits    bool             // for the stop of the run, whatever comes before
+	view     graphdv1.RunView // of the run that stops
+	follower Follower         // nil = no run was started
 	after    uint64
 }
 
@@ -24,10 +25,10 @@ func (s *Streamer) NewEarlySubscription(selection wire.EventSelection) *EarlySub
 	return &EarlySubscription{Streamer: s, EventSelection: selection}
 }
 
-// NewEarlyWait makes an EarlySubscription that waits for the stop of a run. The caller calls
-// CloseFollower.
-func (s *Streamer) NewEarlyWait() *EarlySubscription {
-	return &EarlySubscription{Streamer: s, waits: true}
+// NewEarlyWait makes an EarlySubscription that waits for the stop of a run, of which a view is shown
+// then. The caller calls CloseFollower.
+func (s *Streamer) NewEarlyWait(view graphdv1.RunView) *EarlySubscription {
+	return &EarlySubscription{Streamer: s, waits: true, view: view}
 }
 
 // FollowStarted begins to follow a started run. It is a runtime.StartHook.
@@ -35,7 +36,7 @@ func (e *EarlySubscription) FollowStarted(thread string, after uint64) {
 	e.CloseFollower()
 	e.after = after
 	if e.waits {
-		e.follower = e.awaitStop(thread, after, 0)
+		e.follower = e.awaitStop(thread, after, 0, e.view)
 		return
 	}
 	e.follower = e.followThread(thread, after, 0, false, &e.EventSelection)

@@ -103,11 +103,11 @@ func (f *fakeThread) Cancel(_ context.Context, req runtime.CancelRequest) (check
 	return f.run, nil
 }
 
-func (f *fakeThread) OpenInterruptIDs(context.Context, string, string, int) ([]string, error) {
+func (f *fakeThread) OpenInterruptIDs(context.Context, string, int) ([]string, error) {
 	return []string{"q1"}, nil
 }
 
-func (f *fakeThread) OpenInterrupts(context.Context, *runtime.CallMemory, string, string, int) ([]checkpoint.Interrupt, bool, error) {
+func (f *fakeThread) OpenInterrupts(context.Context, *runtime.CallMemory, string, int) ([]checkpoint.Interrupt, bool, error) {
 	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, true, nil
 }
 

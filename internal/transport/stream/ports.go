@@ -24,11 +24,11 @@ type Runs interface {
 	Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error)
 }
 
-// Interrupts reads the interrupts that runs wait for.
+// Interrupts reads the open interrupts of threads.
 type Interrupts interface {
 	// OpenInterrupts returns at most so many of them; whole says that they are all of those.
-	OpenInterrupts(ctx context.Context, memory *runtime.CallMemory, thread, run string, most int) (open []checkpoint.Interrupt, whole bool, err error)
-	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
+	OpenInterrupts(ctx context.Context, memory *runtime.CallMemory, thread string, most int) (open []checkpoint.Interrupt, whole bool, err error)
+	OpenInterruptIDs(ctx context.Context, thread string, most int) ([]string, error)
 }
 
 // Threads reads threads and their states.

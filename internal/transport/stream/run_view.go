@@ -17,52 +17,66 @@ import (
 // maxOpenIDs bounds Run.open_interrupt_ids and Run.interrupts.
 const maxOpenIDs = 500
 
-// DescribeRun converts a run, with as much as a view shows of the interrupts that it waits for and of
-// its state. It leaves out what does not fit in a message or in the memory of the server: the change
-// that it describes may be made already, and must not be refused. Errors: those of the store.
+// DescribeRun converts a run, with as much as a view shows of the open interrupts and of its state.
+// It leaves out what does not fit in a message or in the memory of the server: the change that it
+// describes may be made already, and must not be refused. head is that of the thread. Errors: those
+// of the store.
 func (s *Streamer) DescribeRun(
-	ctx context.Context, run checkpoint.Run, logID string, view graphdv1.RunView,
+	ctx context.Context, run checkpoint.Run, head *checkpoint.Head, view graphdv1.RunView,
 ) (*graphdv1.Run, error) {
-	waits := run.State == checkpoint.RunInterrupted
-	var shown []checkpoint.Interrupt
-	if showsInterrupts(view) && !run.State.Terminal() {
-		var err error
-		if shown, err = s.readOpenInterrupts(ctx, &run); err != nil {
-			return nil, err
-		}
+	open, err := s.readOpen(ctx, &run, head, view)
+	if err != nil {
+		return nil, err
 	}
-	var ids []string
-	switch {
-	case waits && shown != nil:
-		ids = listIDs(shown)
-	case waits:
-		var err error
-		if ids, err = s.Engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs); err != nil {
-			return nil, err
-		}
-	}
-	if waits && view == graphdv1.RunView_RUN_VIEW_FULL {
+	if run.State == checkpoint.RunInterrupted && view == graphdv1.RunView_RUN_VIEW_FULL {
 		output, err := s.Engine.OutputOfWaiting(ctx, interceptor.CallMemoryOf(ctx), &run)
 		if err != nil && !isOutOfMemory(err) && !isGone(err) {
 			return nil, err
 		}
 		run.Output = output
 	}
-	return s.fitRun(wire.RunToProto(run, logID, ids), shown), nil
+	return s.fitRun(wire.RunToProto(run, head.LogID, open.ids), open.interrupts), nil
+}
+
+// openInterrupts are the open interrupts of a run, as far as they are shown.
+type openInterrupts struct {
+	ids        []string
+	interrupts []checkpoint.Interrupt // nil = they are not wanted, or too large
+}
+
+// readOpen reads the open interrupts that a view shows of a run, the oldest first. A run also waits
+// for those that it has taken over from a run that failed.
+func (s *Streamer) readOpen(
+	ctx context.Context, run *checkpoint.Run, head *checkpoint.Head, view graphdv1.RunView,
+) (open openInterrupts, err error) {
+	switch run.State {
+	case checkpoint.RunInterrupted:
+	case checkpoint.RunRunning:
+		if !showsInterrupts(view) {
+			return open, nil
+		}
+	case checkpoint.RunFailed: // the next run takes them over
+		if !showsInterrupts(view) || head.Run != run.ID {
+			return open, nil
+		}
+	default:
+		return open, nil
+	}
+	if showsInterrupts(view) {
+		list, whole, err := s.Engine.OpenInterrupts(ctx, interceptor.CallMemoryOf(ctx), run.Thread, maxOpenIDs)
+		if err == nil && whole {
+			return openInterrupts{listIDs(list), list}, nil
+		}
+		if err != nil && !isOutOfMemory(err) {
+			return open, err
+		}
+	}
+	open.ids, err = s.Engine.OpenInterruptIDs(ctx, run.Thread, maxOpenIDs)
+	return open, err
 }
 
 func showsInterrupts(view graphdv1.RunView) bool {
 	return view == graphdv1.RunView_RUN_VIEW_INTERRUPTS || view == graphdv1.RunView_RUN_VIEW_FULL
-}
-
-// readOpenInterrupts reads the open interrupts of a run, the oldest first. It returns nil when
-// there is none, and when they are too large to be read together.
-func (s *Streamer) readOpenInterrupts(ctx context.Context, run *checkpoint.Run) ([]checkpoint.Interrupt, error) {
-	open, whole, err := s.Engine.OpenInterrupts(ctx, interceptor.CallMemoryOf(ctx), run.Thread, run.ID, maxOpenIDs)
-	if isOutOfMemory(err) || err == nil && !whole {
-		return nil, nil
-	}
-	return open, err
 }
 
 // isOutOfMemory reports whether a read was refused because calls hold as much as they may.
@@ -102,6 +116,9 @@ func (s *Streamer) fitRun(run *graphdv1.Run, shown []checkpoint.Interrupt) *grap
 // known of it.
 func (s *Streamer) describeStoppedRun(stopped *runtime.StoppedRun, logID string, view graphdv1.RunView) *graphdv1.Run {
 	run, shown := stopped.Run, []checkpoint.Interrupt(nil)
+	if run.State == checkpoint.RunFailed && showsInterrupts(view) {
+		return nil
+	}
 	if run.State == checkpoint.RunInterrupted && showsInterrupts(view) {
 		if shown = stopped.Interrupts; len(shown) != len(stopped.OpenInterrupts) || len(shown) > maxOpenIDs {
 			return nil

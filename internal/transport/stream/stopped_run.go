@@ -15,7 +15,7 @@ import (
 func (s *Streamer) WaitUntilStopped(ctx context.Context, sub *Subscription, view graphdv1.RunView) (*graphdv1.Run, error) {
 	a := &activeStream{Streamer: s, Subscription: sub, memory: interceptor.CallMemoryOf(ctx)}
 	if a.follower == nil {
-		a.follower = s.awaitStop(a.head.Thread, a.lastSeq, a.mark)
+		a.follower = s.awaitStop(a.head.Thread, a.lastSeq, a.mark, view)
 		defer a.follower.Close()
 	}
 	for !a.isAtStop() {

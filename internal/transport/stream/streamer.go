@@ -202,8 +202,8 @@ func (s *Streamer) followThread(thread string, after uint64, mark uint32, recent
 }
 
 // awaitStop begins to follow a thread until a run stops.
-func (s *Streamer) awaitStop(thread string, after uint64, mark uint32) Follower {
-	return s.Follow(runtime.FollowRequest{Thread: thread, After: after, Mark: mark, UntilStop: true})
+func (s *Streamer) awaitStop(thread string, after uint64, mark uint32, view graphdv1.RunView) Follower {
+	return s.Follow(runtime.FollowRequest{Thread: thread, After: after, Mark: mark, UntilStop: true, WithStop: showsInterrupts(view)})
 }
 
 // endCause returns the reason for which the stream has to end before the next event,
@@ -248,7 +248,7 @@ func (a *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 			}
 			shown.Output = again.Output
 		}
-		run, err := a.DescribeRun(ctx, shown, a.head.LogID, graphdv1.RunView_RUN_VIEW_BASIC)
+		run, err := a.DescribeRun(ctx, shown, &a.head, graphdv1.RunView_RUN_VIEW_BASIC)
 		if err != nil {
 			return nil, err
 		}
@@ -455,7 +455,7 @@ func (a *activeStream) readStoppedRun(
 	if stop != nil {
 		run.State, run.Failure = stop.State, stop.Failure
 	}
-	return a.DescribeRun(ctx, run, a.head.LogID, view)
+	return a.DescribeRun(ctx, run, &a.head, view)
 }
 
 // cancelTimeout bounds the cancel that a client asked for by leaving.

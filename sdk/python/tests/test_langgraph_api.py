@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from graphd.dev import DevServer
 from tests.langgraph_api.flows import FLOWS, Flow, new_thread, settle
-from tests.langgraph_api.graphs import build_graphs
+from tests.langgraph_api.graphs import build_graphs, failures
 from tests.langgraph_api.notes import Notes, http_status
 from tests.langgraph_api.server import find_url, open_store
 
@@ -84,6 +85,23 @@ async def test_a_run_that_waits_shows_its_output_so_far(client: LangGraphClient)
     (asked,) = waited.pop("__interrupt__")
     assert asked["value"] == "go on?"
     assert waited == {"topic": "t", "quick": "done"}
+
+
+@pytest.mark.parametrize("goes_on_first", [False, True])
+async def test_questions_beside_a_failed_node_are_answered(client: LangGraphClient, goes_on_first: bool) -> None:
+    thread, topic = await new_thread(client), uuid.uuid4().hex
+    due = failures[topic] = threading.Event()
+    run = await client.runs.create(thread, "halting", input={"topic": topic})
+    while not (await client.threads.get(thread))["interrupts"]:
+        await asyncio.sleep(0.02)
+    due.set()
+    failed: Any = await client.runs.join(thread, run["run_id"])
+    assert "broken" in failed["__error__"]["message"]
+    if goes_on_first:
+        waited: Any = await client.runs.wait(thread, "halting", input=None)
+        assert [q["value"] for q in waited["__interrupt__"]] == ["go on?"]
+    answered: Any = await client.runs.wait(thread, "halting", command={"resume": "yes"})
+    assert answered == {"topic": topic, "quick": "done", "answer": "yes"}
 
 
 @pytest.mark.parametrize("strict", [None, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 import time
 from typing import Annotated, Any, TypedDict
 
@@ -70,6 +71,18 @@ def be_quick(state: Half) -> dict:
 
 def ask_slowly(state: Half) -> dict:
     return {"answer": interrupt("go on?")}
+
+
+failures: dict[str | None, threading.Event] = {}
+"""When the runs about some topics are to fail. Each does so once."""
+
+
+def fail_once(state: Half) -> dict:
+    due = failures.pop(state.get("topic"), None)
+    if due is None:
+        return {"quick": "done"}
+    due.wait(60)
+    raise ValueError("broken")
 
 
 class Inbox(TypedDict, total=False):
@@ -178,6 +191,11 @@ def build_graphs(server: str) -> list[AttachedGraph]:
         half.add_node(node)
         half.add_edge(START, node.__name__)
 
+    halting = StateGraph(Half)
+    for node in (fail_once, ask_slowly):
+        halting.add_node(node)
+        halting.add_edge(START, node.__name__)
+
     inbox = StateGraph(Inbox)
     inbox.add_node(triage)
     inbox.add_edge(START, "triage")
@@ -210,6 +228,7 @@ def build_graphs(server: str) -> list[AttachedGraph]:
         "review": review,
         "twins": twins,
         "half": half,
+        "halting": halting,
         "inbox": inbox,
         "agent": agent,
         "slow": slow,
