@@ -211,8 +211,8 @@ func (c *call) readWaitingRun(thread string) (*graphdv1.Run, error) {
 	return newest, err
 }
 
-// openEtags returns the etags of the questions of a run that are open, by their ids. It reads them with
-// the thread when not all of them are known.
+// openEtags returns the etags of the questions of a run that are open, by their ids. It reads
+// them with the thread when not all of them are known.
 func (c *call) openEtags(of *graphdv1.Run) (map[string]string, error) {
 	open := of.GetInterrupts()
 	if len(open) < len(of.GetOpenInterruptIds()) || len(open) >= mostInRun {

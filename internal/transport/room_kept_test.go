@@ -71,7 +71,8 @@ func newCrowdedEngine(t *testing.T) *engine.Engine {
 	return e
 }
 
-// newEngineOf returns an engine with a graph "g" whose nodes run at once, with the channel text and more.
+// newEngineOf returns an engine with a graph "g" whose nodes run at once, with the channel text
+// and more.
 func newEngineOf(t *testing.T, nodes nodeFuncs, options engine.Options, more ...graph.ChannelSpec) *engine.Engine {
 	t.Helper()
 	expressions, err := expr.New(expr.Options{})

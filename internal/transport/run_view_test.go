@@ -167,8 +167,8 @@ func TestRunViewThatFindsNoRoom(t *testing.T) {
 	require.Len(t, run.GetOpenInterruptIds(), 2)
 }
 
-// TestRunViewOfARunUnderWay: questions are shown while other tasks of the run still work, and named when
-// they are too large.
+// TestRunViewOfARunUnderWay: questions are shown while other tasks of the run still work, and
+// named when they are too large.
 func TestRunViewOfARunUnderWay(t *testing.T) {
 	e := newFakeEngine()
 	e.run.State = checkpoint.RunRunning

@@ -27,8 +27,8 @@ func (s *meanwhileStore) Interrupt(ctx context.Context, thread, id string) (chec
 	return s.Store.Interrupt(ctx, thread, id)
 }
 
-// TestOneOfTwoSingleAnswersCounts: an answer that names no question fits the one that is open. When the
-// same answer is given meanwhile, none is open.
+// TestOneOfTwoSingleAnswersCounts: an answer that names no question fits the one that is open.
+// When the same answer is given meanwhile, none is open.
 func TestOneOfTwoSingleAnswersCounts(t *testing.T) {
 	store := &meanwhileStore{Store: memory.New(memory.Options{})}
 	f := newFixtureOn(t, store, engine.Options{RecentViewBytes: -1}, askingNodes(), chainSpec("g", channelsLog, "first"))

@@ -230,9 +230,9 @@ func (r *Reader) CountInterrupts(ctx context.Context, owner string, tags []strin
 	return counts, nil
 }
 
-// OpenInterruptIDs returns the ids of at most that many open interrupts of a thread, oldest first. It needs no reservation of memory, because it holds only the ids: it
-// describes a change that is already made, and must not be refused. The errors are
-// *Error: those of the store.
+// OpenInterruptIDs returns the ids of at most that many open interrupts of a thread, oldest
+// first. It needs no reservation of memory, because it holds only the ids: it describes a change
+// that is already made, and must not be refused. The errors are *Error: those of the store.
 func (r *Reader) OpenInterruptIDs(ctx context.Context, thread string, most int) ([]string, error) {
 	q := checkpoint.InterruptQuery{
 		Thread: thread, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
