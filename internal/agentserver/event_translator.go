@@ -168,12 +168,13 @@ func (t *eventTranslator) showUpdate(event *graphdv1.Event, update *graphdv1.Nod
 type requestedInput struct {
 	ID      string          `json:"interrupt_id"`
 	Payload json.RawMessage `json:"payload"`
+	Value   json.RawMessage `json:"value"` // the same: the Python SDK reads this
 }
 
 func (t *eventTranslator) showInterrupt(event *graphdv1.Event, raised *graphdv1.InterruptRaised) {
 	t.beginSubgraph(event.GetNamespace())
 	for _, q := range listQuestions(raised.GetInterrupts()) {
-		t.addAt("input", "input.requested", listNamespace(event.GetNamespace()), q.GetNode(), requestedInput{q.GetInterruptId(), payloadText(q.GetValue())})
+		t.addAt("input", "input.requested", listNamespace(event.GetNamespace()), q.GetNode(), requestedInput{q.GetInterruptId(), payloadText(q.GetValue()), payloadText(q.GetValue())})
 	}
 }
 

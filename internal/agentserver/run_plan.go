@@ -314,11 +314,11 @@ func (r *runRequest) newSettings() *graphdv1.RunSettings {
 
 // planGoOn goes on with what a thread has left to do. One that waits for a person does nothing.
 func (p *plan) planGoOn(c *call, graph string) error {
-	if p.request.IfNotExists == "create" {
-		return p.planStart(graph)
-	}
 	found, err := c.readThread(p.thread)
-	if err != nil {
+	switch {
+	case reasonOf(err) == "THREAD_NOT_FOUND" && p.request.IfNotExists == "create":
+		return p.planStart(graph)
+	case err != nil:
 		return err
 	}
 	if err := checkGraph(found.GetGraph(), graph); err != nil {

@@ -180,6 +180,9 @@ type stateUpdate struct {
 	CheckpointID string            `json:"checkpoint_id"`
 }
 
+// copyNode is the name by which an update copies a checkpoint.
+const copyNode = "__copy__"
+
 // updateState answers POST /threads/{id}/state. Open questions become void, as in LangGraph.
 func updateState(c *call) error {
 	var given stateUpdate
@@ -209,8 +212,11 @@ func (u *stateUpdate) toRequest(thread string) *graphdv1.UpdateStateRequest {
 	if r.AsNode == startNode {
 		r.AsNode = "__input__"
 	}
-	if !isAbsent(u.Values) {
+	switch {
+	case !isAbsent(u.Values):
 		r.Values = newPayload(u.Values)
+	case r.AsNode != "" && r.AsNode != endNode && r.AsNode != copyNode: // the node is done, and wrote nothing
+		r.Values = newPayload(json.RawMessage("{}"))
 	}
 	return r
 }

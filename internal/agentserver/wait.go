@@ -27,7 +27,12 @@ func waitForRun(c *call) error {
 	if p.request.OnDisconnect == "cancel" {
 		return p.waitAsStream(c)
 	}
-	begun, err := p.beginRun(c, waitPart)
+	return p.waitForEnd(c)
+}
+
+// waitForEnd begins the run, and answers with what it stops with.
+func (p *plan) waitForEnd(c *call) error {
+	begun, err := p.beginRun(c, quickPart)
 	if p.hasNothingLeft(err) {
 		return c.showValues(p.thread)
 	}
@@ -37,6 +42,9 @@ func waitForRun(c *call) error {
 	l := p.settleLeg(begun)
 	c.setLocation(p.thread, l.ID, "join")
 	c.hasEffect = true
+	if !isStopped(begun.GetState()) {
+		c.showLife() // the client learns where the run is, and joins it when the connection breaks
+	}
 	return c.showResult(begun, l)
 }
 

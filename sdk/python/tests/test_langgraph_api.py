@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 
 import httpx
 import pytest
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client
@@ -102,6 +103,26 @@ async def test_questions_beside_a_failed_node_are_answered(client: LangGraphClie
         assert [q["value"] for q in waited["__interrupt__"]] == ["go on?"]
     answered: Any = await client.runs.wait(thread, "halting", command={"resume": "yes"})
     assert answered == {"topic": topic, "quick": "done", "answer": "yes"}
+
+
+async def test_a_remote_graph_goes_on_from_a_breakpoint(client: LangGraphClient, url: str) -> None:
+    thread = await new_thread(client)
+    graph, config = RemoteGraph("chain", url=url), RunnableConfig(configurable={"thread_id": thread})
+    assert await graph.ainvoke({"n": 0}, config, interrupt_before=["n3"]) == {"n": 3}
+    assert await graph.ainvoke(None, config) == {"n": 10}
+
+
+async def test_going_on_where_a_question_waits_shows_it(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    asked = await client.runs.wait(thread, "review", input={"request": "r"})
+    assert await client.runs.wait(thread, "review", input=None, if_not_exists="create") == asked
+
+
+async def test_a_node_is_done_without_a_value(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "review", input={"request": "r"})
+    await client.threads.update_state(thread, None, as_node="human")
+    assert (await client.threads.get_state(thread))["next"] == ["execute"]
 
 
 @pytest.mark.parametrize("strict", [None, True])

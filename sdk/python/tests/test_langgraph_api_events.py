@@ -120,6 +120,7 @@ async def test_a_stream_may_begin_before_its_thread(http: httpx.AsyncClient) -> 
     ]
     asked = next(e for e in seen if e["method"] == "input.requested")["params"]
     assert asked["namespace"] == [] and asked["data"]["payload"] == {"question": "approve?", "request": "r1"}
+    assert asked["data"]["value"] == asked["data"]["payload"], "the Python SDK reads value"
     assert {"node": "analyze", "values": {"log": ["analyze r1"]}} in show(seen, "updates")
     assert len({e["event_id"] for e in seen}) == len(seen)
     numbers = [e["seq"] for e in seen]

@@ -343,7 +343,7 @@ export type GetRunRequest = Message<"graphd.v1.GetRunRequest"> & {
   threadId: string;
 
   /**
-   * The run; empty means the thread's newest.
+   * The run; empty means the one that is active, waits, or has ended last.
    *
    * @generated from field: string run_id = 2;
    */

@@ -102,6 +102,8 @@ export type Run = Message<"graphd.v1.Run"> & {
   /**
    * Questions the run waits for; filled by WaitRun, GetRun, StartRun and
    * ResumeRun and in the messages opened and end of a stream, not in lists.
+   * With RUN_VIEW_INTERRUPTS and RUN_VIEW_FULL also those that are open while the
+   * run is active, and those that a run which has failed leaves to the next one.
    *
    * @generated from field: repeated string open_interrupt_ids = 11;
    */
@@ -141,7 +143,7 @@ export type Run = Message<"graphd.v1.Run"> & {
   beginTime?: Timestamp | undefined;
 
   /**
-   * The open interrupts of the run, oldest first and at most 500; filled with
+   * Those interrupts themselves, oldest first and at most 500; filled with
    * RUN_VIEW_INTERRUPTS and RUN_VIEW_FULL. Unset when they are too large for the
    * message or for the memory of the server: ListInterrupts reads them in pages.
    * From StartRun and ResumeRun they have no etag.
