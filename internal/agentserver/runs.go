@@ -132,8 +132,8 @@ func (c *call) queryAction() (graphdv1.CancelRunRequest_Action, error) {
 	}
 }
 
-// waitPart is how long one call waits for a run. A sign of life is sent between them. quickPart is that
-// of the call that begins the run: until then the client does not know where it is.
+// waitPart is how long one call waits for a run. A sign of life is sent between them. quickPart
+// is that of the call that begins the run: until then the client does not know where it is.
 const (
 	waitPart  = 10 * time.Second
 	quickPart = time.Second
