@@ -54,12 +54,14 @@ func listHistory(c *call) error {
 	}
 	list := []*state{}
 	isPast := asked.Before == nil
+	show := newState // of the newest checkpoint: who answers sees what is open
 	var tooLarge error
 	err = c.visitCheckpoints(id, asked, limit, func(s *graphdv1.StateSnapshot) bool {
 		if isPast && matchesMetadata(id, s, asked.Metadata) {
 			tooLarge = c.holdGathered(proto.Size(s))
-			list = append(list, newState(id, s))
+			list = append(list, show(id, s))
 		}
+		show = newPastState
 		isPast = isPast || s.GetCheckpoint().GetCheckpointId() == asked.Before.id
 		return tooLarge == nil && len(list) < limit
 	})

@@ -63,8 +63,21 @@ func sourceName(source graphdv1.CheckpointSource) string {
 	return "loop"
 }
 
+// questionList chooses those of some interrupts that a state shows.
+type questionList func([]*graphdv1.Interrupt) []shownQuestion
+
+// newState returns a state with the questions that are open in it.
 func newState(thread string, s *graphdv1.StateSnapshot) *state {
-	shown := &state{Values: payloadText(s.GetValues()), Next: s.GetNext(), Tasks: []stateTask{}, Interrupts: newQuestions(s.GetInterrupts())}
+	return describeState(thread, s, newQuestions)
+}
+
+// newPastState returns a checkpoint with all questions that were asked there.
+func newPastState(thread string, s *graphdv1.StateSnapshot) *state {
+	return describeState(thread, s, newAskedQuestions)
+}
+
+func describeState(thread string, s *graphdv1.StateSnapshot, questions questionList) *state {
+	shown := &state{Values: payloadText(s.GetValues()), Next: s.GetNext(), Tasks: []stateTask{}, Interrupts: questions(s.GetInterrupts())}
 	if s.GetValues().GetJson() == "" {
 		shown.Values = json.RawMessage("{}")
 	}
@@ -81,7 +94,7 @@ func newState(thread string, s *graphdv1.StateSnapshot) *state {
 		}
 	}
 	for _, t := range s.GetTasks() {
-		shown.Tasks = append(shown.Tasks, newStateTask(thread, t))
+		shown.Tasks = append(shown.Tasks, newStateTask(thread, t, questions))
 	}
 	return shown
 }
@@ -100,16 +113,16 @@ func newStateMetadata(thread string, s *graphdv1.StateSnapshot) metadata {
 	return m
 }
 
-func newStateTask(thread string, t *graphdv1.SnapshotTask) stateTask {
+func newStateTask(thread string, t *graphdv1.SnapshotTask, questions questionList) stateTask {
 	shown := stateTask{
-		ID: dashID(t.GetTaskId()), Name: t.GetNode(), Path: []string{"__pregel_pull", t.GetNode()}, Interrupts: newQuestions(t.GetInterrupts()), Result: payloadText(t.GetResult()),
+		ID: dashID(t.GetTaskId()), Name: t.GetNode(), Path: []string{"__pregel_pull", t.GetNode()}, Interrupts: questions(t.GetInterrupts()), Result: payloadText(t.GetResult()),
 	}
 	if failure := t.GetFailure(); failure != nil {
 		text := failureType(failure) + ": " + failure.GetMessage()
 		shown.Error = &text
 	}
 	if t.GetState() != nil {
-		shown.State = newState(thread, t.GetState())
+		shown.State = describeState(thread, t.GetState(), questions)
 	} else if len(t.GetNamespace()) > 0 {
 		shown.Checkpoint = &checkpoint{Thread: thread, Namespace: formatNamespace(t.GetNamespace())}
 	}
@@ -168,6 +181,9 @@ func (c *call) showState(asked *graphdv1.GetStateRequest) error {
 	}
 	if id := asked.GetAt().GetCheckpointId(); id != "" && found.GetCheckpoint() == nil {
 		return newError(http.StatusNotFound, "CHECKPOINT_NOT_FOUND", fmt.Sprintf("the thread has no checkpoint %.100q: it has none at all", id))
+	}
+	if asked.GetAt().GetCheckpointId() != "" {
+		return c.writeJSON(http.StatusOK, newPastState(asked.GetThreadId(), found))
 	}
 	return c.writeJSON(http.StatusOK, newState(asked.GetThreadId(), found))
 }

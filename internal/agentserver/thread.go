@@ -70,12 +70,15 @@ const reasonBreakpoint = "breakpoint"
 func listQuestions(interrupts []*graphdv1.Interrupt) []*graphdv1.Interrupt {
 	var list []*graphdv1.Interrupt
 	for _, one := range interrupts {
-		isQuestion := one.GetReason() != reasonBreakpoint || one.GetTaskId() != ""
-		if isQuestion && one.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
+		if isQuestion(one) && one.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
 			list = append(list, one)
 		}
 	}
 	return list
+}
+
+func isQuestion(one *graphdv1.Interrupt) bool {
+	return one.GetReason() != reasonBreakpoint || one.GetTaskId() != ""
 }
 
 func newQuestion(q *graphdv1.Interrupt) shownQuestion {
@@ -91,6 +94,17 @@ func newQuestions(interrupts []*graphdv1.Interrupt) []shownQuestion {
 	list := []shownQuestion{}
 	for _, q := range listQuestions(interrupts) {
 		list = append(list, newQuestion(q))
+	}
+	return list
+}
+
+// newAskedQuestions returns the questions among interrupts, also those that are not open any more.
+func newAskedQuestions(interrupts []*graphdv1.Interrupt) []shownQuestion {
+	list := []shownQuestion{}
+	for _, q := range interrupts {
+		if isQuestion(q) {
+			list = append(list, newQuestion(q))
+		}
 	}
 	return list
 }

@@ -184,6 +184,22 @@ async def test_breakpoints(client: LangGraphClient) -> None:
     assert await client.runs.wait(thread, "chain", input=None) == {"n": 10}, "nothing is left"
 
 
+async def test_the_history_has_the_questions_that_were_asked(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    waited: Any = await client.runs.wait(thread, "twins", input={"topic": "t"})
+    asked = waited["__interrupt__"]
+    await client.runs.wait(thread, "twins", command={"resume": {asked[0]["id"]: 1}})
+    (newest, *_) = await client.threads.get_history(thread)
+    assert newest["interrupts"] == asked[1:], "who answers sees what is open"
+    await client.runs.wait(thread, "twins", command={"resume": {asked[1]["id"]: 2}})
+    history: Any = await client.threads.get_history(thread)
+    assert [s["interrupts"] for s in history] == [[], [], asked, []]
+    assert [task["interrupts"] for task in history[2]["tasks"]] == [asked[:1], asked[1:]]
+    at = await client.threads.get_state(thread, checkpoint=history[2]["checkpoint"])
+    assert (at["interrupts"], at["tasks"]) == (asked, history[2]["tasks"])
+    assert (await client.threads.get_state(thread))["interrupts"] == []
+
+
 async def test_runs_keep_their_ids_over_later_answers(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     first = await client.runs.create(
