@@ -23,18 +23,20 @@ type translator struct {
 	graph    string
 	list     []outgoing // of the event that is translated
 	err      error
-	values   json.RawMessage       // the last state of the root graph, nil = none was shown
+	values   json.RawMessage // the last state of the root graph, nil = none was shown
+	partial  json.RawMessage // that of a superstep that is not over, until it is shown
+	below    *subgraphStates
 	raised   []*graphdv1.Interrupt // questions of this leg
 	triggers map[string][]string   // by task
 	messages *messageLog
-	held     int  // bytes of messages that are counted
+	held     int  // bytes of messages and subgraphs that are counted
 	isPaused bool // the run has stopped at questions; the end of the stream says at which
 	isOver   bool
 }
 
 func newTranslator(c *call, of *graphdv1.Run, id string, shown *leg) *translator {
 	return &translator{
-		call: c, leg: shown, thread: of.GetThreadId(), run: id, graph: of.GetGraph(), triggers: map[string][]string{}, messages: newMessageLog(),
+		call: c, leg: shown, thread: of.GetThreadId(), run: id, graph: of.GetGraph(), triggers: map[string][]string{}, messages: newMessageLog(), below: newSubgraphStates(),
 	}
 }
 
@@ -44,6 +46,9 @@ func (t *translator) translate(event *graphdv1.Event) (list []outgoing, isOver b
 	if t.isPaused && event.GetHeartbeat() == nil {
 		t.showStop(event.GetEnd())
 		return t.list, true, t.err
+	}
+	if showsProgress(event) {
+		t.showPartial()
 	}
 	switch kind := event.GetKind().(type) {
 	case *graphdv1.Event_RunState:
@@ -65,17 +70,17 @@ func (t *translator) translate(event *graphdv1.Event) (list []outgoing, isOver b
 	case *graphdv1.Event_Checkpoint:
 		t.showCheckpoint(event, kind.Checkpoint)
 	}
-	t.holdMessages()
+	t.holdKept()
 	return t.list, t.isOver, t.err
 }
 
-// heldStep is how many bytes of messages are counted at once.
+// heldStep is how many bytes are counted at once.
 const heldStep = 16 << 10
 
-// holdMessages counts what is kept of messages with what clients have not read. Where that is too much
-// the stream ends, and the client joins again.
-func (t *translator) holdMessages() {
-	for t.err == nil && t.held < t.messages.size {
+// holdKept counts what is kept of messages and subgraphs with what clients have not read. Where that
+// is too much the stream ends, and the client joins again.
+func (t *translator) holdKept() {
+	for t.err == nil && t.held < t.messages.size+t.below.size {
 		if t.err = t.call.holdGathered(heldStep); t.err == nil {
 			t.held += heldStep
 		}
@@ -115,62 +120,24 @@ func (t *translator) showRunState(change *graphdv1.RunStateChanged) {
 	}
 }
 
-// showStop shows the questions for which the run has stopped: those of this leg, and those that wait
-// since an earlier one. end is nil when the run has gone on meanwhile.
-func (t *translator) showStop(end *graphdv1.EndOfStream) {
-	t.isOver = true
-	asked := t.raised
-	if open := end.GetRun().GetOpenInterruptIds(); !t.hasRaised(open) {
-		waiting, err := t.call.readThread(t.thread)
-		if err != nil {
-			t.err = err
-			return
-		}
-		asked = waiting.GetInterrupts()
-		if t.has("updates") && len(listQuestions(asked)) > 0 {
-			t.add("updates", nil, map[string]any{interruptKey: newQuestions(asked)})
-		}
-	}
-	if !t.has("values") || len(listQuestions(asked)) == 0 {
-		return
-	}
-	if t.values == nil {
-		present, err := t.call.threads.GetState(t.call.ctx, &graphdv1.GetStateRequest{ThreadId: t.thread})
-		if err != nil {
-			t.err = err
-			return
-		}
-		t.values = newState(t.thread, present).Values
-	}
-	values, err := addQuestions(t.values, newQuestions(asked))
-	if err != nil {
-		t.err = err
-		return
-	}
-	t.add("values", nil, values)
-}
-
-// interruptKey is the key of questions beside the keys of a state.
-const interruptKey = "__interrupt__"
-
-// hasRaised reports whether the leg has asked all these questions.
-func (t *translator) hasRaised(ids []string) bool {
-	for _, id := range ids {
-		if !slices.ContainsFunc(t.raised, func(q *graphdv1.Interrupt) bool { return q.GetInterruptId() == id }) {
-			return false
-		}
-	}
-	return true
-}
-
 func (t *translator) showValues(event *graphdv1.Event, shown *graphdv1.StateValues) {
 	values := payloadText(shown.GetValues())
 	isRoot := len(event.GetNamespace()) == 0
-	if isRoot && shown.GetCheckpoint() != nil {
-		t.values = values
-	}
 	t.messages.markSeen(values)
-	if t.has("values") && shown.GetCheckpoint() != nil {
+	switch {
+	case isRoot && shown.GetCheckpoint() == nil:
+		t.partial = values
+		return
+	case isRoot:
+		t.values = values
+	case shown.GetCheckpoint() == nil:
+		return
+	}
+	t.below.forgetBelow(event.GetNamespace())
+	if t.has("values") {
+		if !isRoot {
+			t.below.keep(event.GetNamespace(), values)
+		}
 		t.add("values", event.GetNamespace(), values)
 	}
 }
@@ -194,32 +161,6 @@ func (t *translator) showUpdate(event *graphdv1.Event, update *graphdv1.NodeUpda
 	}
 	t.addTask(event, "task_result", taskResult{ID: dashID(event.GetTaskId()), Name: event.GetNode(), Result: values, Interrupts: []shownQuestion{}})
 	t.addChainEvents(event, values)
-}
-
-func (t *translator) showInterrupt(event *graphdv1.Event, raised *graphdv1.InterruptRaised) {
-	t.raised = append(t.raised, raised.GetInterrupts()...)
-	if len(event.GetNamespace()) > 0 && !t.leg.Subgraphs {
-		if questions := newQuestions(raised.GetInterrupts()); t.has("updates") && len(questions) > 0 {
-			t.add("updates", nil, map[string]any{interruptKey: questions})
-		}
-		return
-	}
-	if questions := newQuestions(raised.GetInterrupts()); t.has("updates") && len(questions) > 0 {
-		t.add("updates", event.GetNamespace(), map[string]any{interruptKey: questions})
-	}
-	byTask := map[string][]*graphdv1.Interrupt{}
-	var order []string
-	for _, q := range raised.GetInterrupts() {
-		if byTask[q.GetTaskId()] == nil {
-			order = append(order, q.GetTaskId())
-		}
-		byTask[q.GetTaskId()] = append(byTask[q.GetTaskId()], q)
-	}
-	for _, task := range order {
-		t.addTask(event, "task_result", taskResult{
-			ID: dashID(task), Name: byTask[task][0].GetNode(), Result: json.RawMessage("{}"), Interrupts: newQuestions(byTask[task]),
-		})
-	}
 }
 
 // taskBegin is the begin of a task.
