@@ -45,6 +45,7 @@ func (t *translator) showQuestions(namespace []string, questions []shownQuestion
 	if values == nil {
 		values = t.readState(namespace)
 	}
+	t.below.keep(namespace, subgraphState{values: values, isStored: true}) // what follows is partial
 	if values != nil {
 		t.addQuestionValues(namespace, values, questions)
 	}
@@ -163,28 +164,40 @@ func (t *translator) showPartial() {
 
 // subgraphStates are the last states of the subgraphs that run.
 type subgraphStates struct {
-	byName map[string]json.RawMessage // by namespace
-	size   int                        // bytes of the names and states
+	byName map[string]subgraphState // by namespace
+	size   int                      // bytes of the names and states
+}
+
+// subgraphState is a state of a subgraph. The states of one that keeps no checkpoints are not stored.
+type subgraphState struct {
+	values   json.RawMessage
+	isStored bool
 }
 
 func newSubgraphStates() *subgraphStates {
-	return &subgraphStates{byName: map[string]json.RawMessage{}}
+	return &subgraphStates{byName: map[string]subgraphState{}}
 }
 
-func (s *subgraphStates) keep(namespace []string, values json.RawMessage) {
+func (s *subgraphStates) keep(namespace []string, state subgraphState) {
 	name := formatNamespace(namespace)
 	s.forget(name)
-	s.byName[name] = values
-	s.size += len(name) + len(values)
+	s.byName[name] = state
+	s.size += len(name) + len(state.values)
 }
 
 func (s *subgraphStates) find(namespace []string) json.RawMessage {
-	return s.byName[formatNamespace(namespace)]
+	return s.byName[formatNamespace(namespace)].values
+}
+
+// hidesPartial reports whether a state of a subgraph that no checkpoint holds is that of a superstep
+// that is not over, which shows for the root alone.
+func (s *subgraphStates) hidesPartial(namespace []string) bool {
+	return s.byName[formatNamespace(namespace)].isStored
 }
 
 func (s *subgraphStates) forget(name string) {
-	if values, ok := s.byName[name]; ok {
-		s.size -= len(name) + len(values)
+	if state, ok := s.byName[name]; ok {
+		s.size -= len(name) + len(state.values)
 		delete(s.byName, name)
 	}
 }

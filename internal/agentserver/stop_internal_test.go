@@ -10,7 +10,7 @@ func TestStatesOfSubgraphsAreForgottenWithTheirSuperstep(t *testing.T) {
 	outer, other := []string{"outer:1"}, []string{"outer2"}
 	inner := []string{"outer:1", "inner:2"}
 	for _, namespace := range [][]string{outer, inner, other, outer} {
-		states.keep(namespace, json.RawMessage(`{}`))
+		states.keep(namespace, subgraphState{values: json.RawMessage(`{}`)})
 	}
 	states.forgetBelow(outer)
 	if states.find(outer) == nil || states.find(other) == nil || states.find(inner) != nil {

@@ -130,13 +130,13 @@ func (t *translator) showValues(event *graphdv1.Event, shown *graphdv1.StateValu
 		return
 	case isRoot:
 		t.values = values
-	case shown.GetCheckpoint() == nil:
+	case shown.GetCheckpoint() == nil && t.below.hidesPartial(event.GetNamespace()):
 		return
 	}
 	t.below.forgetBelow(event.GetNamespace())
 	if t.has("values") {
 		if !isRoot {
-			t.below.keep(event.GetNamespace(), values)
+			t.below.keep(event.GetNamespace(), subgraphState{values: values, isStored: shown.GetCheckpoint() != nil})
 		}
 		t.add("values", event.GetNamespace(), values)
 	}

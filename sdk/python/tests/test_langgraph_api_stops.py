@@ -61,6 +61,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "beside": beside,
         "nested": build_nested(build_line().compile()),
         "deep": build_nested(build_nested(build_line().compile()).compile()),
+        "kept nowhere": build_nested(build_line().compile(checkpointer=False)),
         "halted": build_nested(build_line().compile(interrupt_before=["ask"])),
     }
     store = f"sqlite:{tmp_path_factory.mktemp('store')}/graphd.db"
@@ -155,6 +156,30 @@ async def test_a_question_of_a_subgraph_shows_in_the_graphs_around_it(
             ("values" + path, {"log": [], "__interrupt__": asked}),
         ]
     assert [part for part in seen if "__interrupt__" in part[1]] == expected
+
+
+async def test_a_subgraph_without_checkpoints_shows_its_values(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    seen = await stream(client, thread, "kept nowhere", input={"log": []}, stream_subgraphs=True)
+    asked = (await client.threads.get_state(thread))["interrupts"]
+    values = [part for part in seen if part[0].startswith("values")]
+    assert values == [
+        ("values", {"log": []}),
+        ("values|inner", {"log": []}),
+        ("values|inner", {"log": ["work"]}),
+        ("values|inner", {"log": ["work"], "__interrupt__": asked}),
+        ("values", {"log": [], "__interrupt__": asked}),
+    ]
+
+
+async def test_an_update_beside_an_answer_shows_first(client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "line", input={"log": []})
+    seen = await stream(client, thread, "line", command={"resume": "x", "update": {"log": ["noted"]}})
+    assert [data["log"] for mode, data in seen if mode == "values"] == [
+        ["work", "noted"],
+        ["work", "noted", "a=x"],
+    ]
 
 
 async def test_a_question_of_a_subgraph_shows_in_the_root_alone(client: LangGraphClient) -> None:
