@@ -103,8 +103,8 @@ func (s *cronSearch) visitCrons(c *call, visit func(*graphdv1.Cron)) error {
 	}
 }
 
-// compare puts crons in the order of the search: the newest first, if it does not say.
-func (s *cronSearch) compare(a, b listedCron) int {
+// compareCrons puts crons in the order of the search: the newest first, if it does not say.
+func (s *cronSearch) compareCrons(a, b listedCron) int {
 	var by int
 	switch s.SortBy {
 	case "cron_id":
@@ -141,7 +141,7 @@ func searchCrons(c *call) error {
 	if err := s.visitCrons(c, func(kept *graphdv1.Cron) { list = append(list, newListedCron(kept)) }); err != nil {
 		return err
 	}
-	slices.SortFunc(list, s.compare)
+	slices.SortFunc(list, s.compareCrons)
 	from := min(s.Offset, len(list))
 	page, err := s.readPage(c, list[from:min(from+limit, len(list))])
 	if err != nil {

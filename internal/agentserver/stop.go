@@ -41,11 +41,11 @@ func (t *translator) showQuestions(namespace []string, questions []shownQuestion
 	if len(namespace) == 0 || !t.has("values") || t.err != nil {
 		return
 	}
-	values := t.below.find(namespace)
+	values := t.below.findValues(namespace)
 	if values == nil {
 		values = t.readState(namespace)
 	}
-	t.below.keep(namespace, subgraphState{values: values, isStored: true}) // what follows is partial
+	t.below.keepState(namespace, subgraphState{values: values, isStored: true}) // what follows is partial
 	if values != nil {
 		t.addQuestionValues(namespace, values, questions)
 	}
@@ -178,14 +178,14 @@ func newSubgraphStates() *subgraphStates {
 	return &subgraphStates{byName: map[string]subgraphState{}}
 }
 
-func (s *subgraphStates) keep(namespace []string, state subgraphState) {
+func (s *subgraphStates) keepState(namespace []string, state subgraphState) {
 	name := formatNamespace(namespace)
-	s.forget(name)
+	s.forgetState(name)
 	s.byName[name] = state
 	s.size += len(name) + len(state.values)
 }
 
-func (s *subgraphStates) find(namespace []string) json.RawMessage {
+func (s *subgraphStates) findValues(namespace []string) json.RawMessage {
 	return s.byName[formatNamespace(namespace)].values
 }
 
@@ -195,7 +195,7 @@ func (s *subgraphStates) hidesPartial(namespace []string) bool {
 	return s.byName[formatNamespace(namespace)].isStored
 }
 
-func (s *subgraphStates) forget(name string) {
+func (s *subgraphStates) forgetState(name string) {
 	if state, ok := s.byName[name]; ok {
 		s.size -= len(name) + len(state.values)
 		delete(s.byName, name)
@@ -210,7 +210,7 @@ func (s *subgraphStates) forgetBelow(namespace []string) {
 	}
 	for name := range s.byName {
 		if strings.HasPrefix(name, prefix) {
-			s.forget(name)
+			s.forgetState(name)
 		}
 	}
 }

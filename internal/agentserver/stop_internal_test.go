@@ -10,10 +10,10 @@ func TestStatesOfSubgraphsAreForgottenWithTheirSuperstep(t *testing.T) {
 	outer, other := []string{"outer:1"}, []string{"outer2"}
 	inner := []string{"outer:1", "inner:2"}
 	for _, namespace := range [][]string{outer, inner, other, outer} {
-		states.keep(namespace, subgraphState{values: json.RawMessage(`{}`)})
+		states.keepState(namespace, subgraphState{values: json.RawMessage(`{}`)})
 	}
 	states.forgetBelow(outer)
-	if states.find(outer) == nil || states.find(other) == nil || states.find(inner) != nil {
+	if states.findValues(outer) == nil || states.findValues(other) == nil || states.findValues(inner) != nil {
 		t.Errorf("kept %v, want the outer graphs", states.byName)
 	}
 	states.forgetBelow(nil)

@@ -136,7 +136,7 @@ func (t *translator) showValues(event *graphdv1.Event, shown *graphdv1.StateValu
 	t.below.forgetBelow(event.GetNamespace())
 	if t.has("values") {
 		if !isRoot {
-			t.below.keep(event.GetNamespace(), subgraphState{values: values, isStored: shown.GetCheckpoint() != nil})
+			t.below.keepState(event.GetNamespace(), subgraphState{values: values, isStored: shown.GetCheckpoint() != nil})
 		}
 		t.add("values", event.GetNamespace(), values)
 	}

@@ -35,10 +35,10 @@ const maxAttributes = 10
 const maxTextBytes = 128
 
 // graphName returns the name of a graph as clients know it.
-func graphName(qualified string) string { return clip(tenant.ClientName(qualified)) }
+func graphName(qualified string) string { return clipText(tenant.ClientName(qualified)) }
 
-// clip shortens a text.
-func clip(text string) string {
+// clipText shortens a text.
+func clipText(text string) string {
 	if len(text) <= maxTextBytes {
 		return text
 	}
@@ -47,21 +47,21 @@ func clip(text string) string {
 
 func runAttributes(run *checkpoint.Run) []attribute.KeyValue {
 	return append(threadAttributes(run.Thread, run.ID), attribute.String(keyGraph, graphName(run.Graph)),
-		attribute.String(keyVersion, clip(run.Version)))
+		attribute.String(keyVersion, clipText(run.Version)))
 }
 
 // threadAttributes names a thread, its tenant and a run.
 func threadAttributes(thread, run string) []attribute.KeyValue {
 	of, id := tenant.Split(thread)
 	list := make([]attribute.KeyValue, 0, maxAttributes)
-	return append(list, attribute.String(keyThread, clip(id)), attribute.String(keyTenant, clip(of)), attribute.String(keyRun, clip(run)))
+	return append(list, attribute.String(keyThread, clipText(id)), attribute.String(keyTenant, clipText(of)), attribute.String(keyRun, clipText(run)))
 }
 
 func stepAttributes(s *superstep.TracedStep) []attribute.KeyValue {
 	list := append(threadAttributes(s.Run.Thread, s.Run.ID),
 		attribute.String(keyGraph, graphName(s.Graph.Name)), attribute.Int(keyStep, s.Step))
 	if s.Namespace != "" {
-		list = append(list, attribute.String(keyNamespace, clip(s.Namespace)))
+		list = append(list, attribute.String(keyNamespace, clipText(s.Namespace)))
 	}
 	return list
 }

@@ -86,9 +86,9 @@ func (t *Tracer) beginRun(ctx context.Context, thread, run, graph string, at tim
 func (t *Tracer) reportRun(ctx context.Context, run *checkpoint.Run, at time.Time) {
 	span := t.beginRun(ctx, run.Thread, run.ID, run.Graph, run.Created, append(runAttributes(run), attribute.String(keyState, string(run.State))))
 	if f := run.Failure; f != nil {
-		span.SetAttributes(attribute.String(keyReason, clip(f.Reason)))
+		span.SetAttributes(attribute.String(keyReason, clipText(f.Reason)))
 		if run.State == checkpoint.RunFailed || run.State == checkpoint.RunTimedOut {
-			span.SetStatus(codes.Error, clip(f.Reason))
+			span.SetStatus(codes.Error, clipText(f.Reason))
 		}
 	}
 	span.End(trace.WithTimestamp(at))
@@ -107,13 +107,13 @@ func (t *Tracer) reportQuestion(ctx context.Context, q *checkpoint.Interrupt, at
 	within := trace.ContextWithSpan(ctx, t.beginRun(ctx, q.Thread, q.Run, q.Graph, q.Created, nil))
 	options := []trace.SpanStartOption{
 		trace.WithTimestamp(q.Created), trace.WithAttributes(append(threadAttributes(q.Thread, q.Run),
-			attribute.String(keyNode, clip(q.Node)), attribute.String(keyTask, q.Task), attribute.String(keyInterrupt, q.ID),
+			attribute.String(keyNode, clipText(q.Node)), attribute.String(keyTask, q.Task), attribute.String(keyInterrupt, q.ID),
 			attribute.String(keyState, string(q.State)))...),
 	}
 	if by := trace.SpanContextFromContext(ctx); by.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: by}))
 	}
-	_, span := t.tracer.Start(withIDs(within, deriveQuestion(q.Thread, q.Run, q.ID)), "question "+clip(q.Node), options...)
+	_, span := t.tracer.Start(withIDs(within, deriveQuestion(q.Thread, q.Run, q.ID)), "question "+clipText(q.Node), options...)
 	span.End(trace.WithTimestamp(at))
 }
 

@@ -64,10 +64,10 @@ func (s workSpan) End(e superstep.SpanEnd) {
 		s.SetAttributes(attribute.String(keyState, e.State))
 	}
 	if e.Reason != "" {
-		s.SetAttributes(attribute.String(keyReason, clip(e.Reason)))
+		s.SetAttributes(attribute.String(keyReason, clipText(e.Reason)))
 	}
 	if e.Reason != "" && e.State != string(checkpoint.RunCancelled) {
-		s.SetStatus(codes.Error, clip(e.Reason))
+		s.SetStatus(codes.Error, clipText(e.Reason))
 	}
 	s.Span.End()
 }
@@ -109,7 +109,7 @@ func questionLink(thread, run, interrupt string) trace.Link {
 
 func runLink(thread, run string) trace.Link {
 	return trace.Link{
-		SpanContext: deriveRun(thread, run).spanContext(true), Attributes: []attribute.KeyValue{attribute.String(keyRun, clip(run))},
+		SpanContext: deriveRun(thread, run).spanContext(true), Attributes: []attribute.KeyValue{attribute.String(keyRun, clipText(run))},
 	}
 }
 
@@ -127,10 +127,10 @@ func (t *Tracer) TraceAttempt(ctx context.Context, a superstep.TracedAttempt) su
 	if around := trace.SpanFromContext(ctx); isLeftOut(around) {
 		return leftOutSpan{around}
 	}
-	name, attributes := "reducer "+clip(a.Function), stepAttributes(&a.TracedStep)
+	name, attributes := "reducer "+clipText(a.Function), stepAttributes(&a.TracedStep)
 	if a.Node != nil {
-		name = "node " + clip(a.Node.Name)
-		attributes = append(attributes, attribute.String(keyNode, clip(a.Node.Name)))
+		name = "node " + clipText(a.Node.Name)
+		attributes = append(attributes, attribute.String(keyNode, clipText(a.Node.Name)))
 	}
 	attributes = append(attributes, attribute.String(keyTask, a.Task), attribute.Int(keyAttempt, a.Attempt))
 	_, span := t.tracer.Start(ctx, name, trace.WithAttributes(attributes...))
@@ -189,8 +189,8 @@ func (s turnSpan) EndTurn(ctx context.Context, run *checkpoint.Run, state string
 	s.SetAttributes(attributes...)
 	s.AddLink(runLink(run.Thread, run.ID))
 	if f := run.Failure; f != nil && (run.State == checkpoint.RunFailed || run.State == checkpoint.RunTimedOut) {
-		s.SetAttributes(attribute.String(keyReason, clip(f.Reason)))
-		s.SetStatus(codes.Error, clip(f.Reason))
+		s.SetAttributes(attribute.String(keyReason, clipText(f.Reason)))
+		s.SetStatus(codes.Error, clipText(f.Reason))
 	}
 	s.Span.End()
 }

@@ -43,7 +43,7 @@ func (s *cronService) CreateCron(ctx context.Context, req *graphdv1.CreateCronRe
 	if err != nil {
 		return nil, err
 	}
-	if !s.shows(ctx, &made) {
+	if !s.showsCron(ctx, &made) {
 		return nil, runtime.NewCronNotFoundError(made.ID)
 	}
 	return wire.CronToProto(&made)
@@ -82,8 +82,8 @@ func (s *cronService) nameGraph(ctx context.Context, req *graphdv1.CreateCronReq
 	return wire.NameCronGraph(req, tenant.ClientName(head.Graph)), nil
 }
 
-// shows reports whether the caller may see a cron.
-func (s *cronService) shows(ctx context.Context, c *runtime.Cron) bool {
+// showsCron reports whether the caller may see a cron.
+func (s *cronService) showsCron(ctx context.Context, c *runtime.Cron) bool {
 	return s.access.NewItemFilter(ctx, graphdv1.CronService_GetCron_FullMethodName).Shows(c.Graph, c.Thread)
 }
 
@@ -95,7 +95,7 @@ func (s *cronService) GetCron(ctx context.Context, req *graphdv1.GetCronRequest)
 		return nil, err
 	}
 	found, err := s.crons.GetCron(ctx, interceptor.TenantOf(ctx), id)
-	if err == nil && !s.shows(ctx, &found) {
+	if err == nil && !s.showsCron(ctx, &found) {
 		err = runtime.NewCronNotFoundError(id)
 	}
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *cronService) admitUpdate(ctx context.Context, c *runtime.Cron, req *gra
 // admitShown refuses a cron that the caller may not see: it does not exist for it.
 func (s *cronService) admitShown(ctx context.Context, c *runtime.Cron) error {
 	interceptor.RecordGraph(ctx, tenant.ClientName(c.Graph))
-	if !s.shows(ctx, c) {
+	if !s.showsCron(ctx, c) {
 		return runtime.NewCronNotFoundError(c.ID)
 	}
 	return nil

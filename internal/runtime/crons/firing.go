@@ -39,13 +39,13 @@ func (k *Keeper) ProcessDue(ctx context.Context, head checkpoint.Head) error {
 	case r.IsDeleted:
 		return k.finishDeleted(ctx, head, r)
 	case !r.Firing.IsZero():
-		return k.fire(ctx, head, r.Firing)
+		return k.fireCron(ctx, head, r.Firing)
 	case r.Expiring != "":
 		return k.expireThread(ctx, head, r)
 	case r.Next.IsZero(), r.Next.After(head.Now):
 		return k.changeRecord(ctx, head, r, func(*commit.Tx) {})
 	}
-	return k.fire(ctx, head, r.Next)
+	return k.fireCron(ctx, head, r.Next)
 }
 
 // changeRecord makes one change of the record of a cron that no caller has asked for.
@@ -63,9 +63,9 @@ func (k *Keeper) tryRecord(ctx context.Context, head checkpoint.Head, r *record,
 	})
 }
 
-// fire starts the run of a time of the schedule, once: the ids of the run are computed of the cron and
+// fireCron starts the run of a time of the schedule, once: the ids of the run are computed of the cron and
 // the time.
-func (k *Keeper) fire(ctx context.Context, head checkpoint.Head, at time.Time) error {
+func (k *Keeper) fireCron(ctx context.Context, head checkpoint.Head, at time.Time) error {
 	r, err := parseRecord(&head)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (k *Keeper) finishFiring(ctx context.Context, thread string, done *firing) 
 			if r.Thread == "" && r.ThreadTTL > 0 && done.Run != "" {
 				r.Expiring = done.Thread
 			}
-			if err := r.schedule(laterOf(t.Now, done.Time)); err != nil { // the time of a server may lag
+			if err := r.setNextTime(laterOf(t.Now, done.Time)); err != nil { // the time of a server may lag
 				k.opts.Logger.Error("a cron has a schedule that can't be read", zap.Error(err))
 			}
 		})

@@ -153,7 +153,7 @@ func (k *Keeper) tryCreate(ctx context.Context, req *runtime.CreateCronRequest) 
 	made, err := k.opts.Committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.RecordRequest(req.RequestID, req.Digest, "")
 		t.Head.Metadata, r.Updated = c.Metadata, t.Now
-		if err := r.schedule(t.Now); err != nil {
+		if err := r.setNextTime(t.Now); err != nil {
 			return err
 		}
 		putSpec(t, &c)
@@ -382,7 +382,7 @@ func (k *Keeper) applySchedule(t *commit.Tx, c *runtime.Cron, r *record, req *ru
 	if err := k.checkCron(c, &bare); err != nil {
 		return err
 	}
-	return r.schedule(t.Now)
+	return r.setNextTime(t.Now)
 }
 
 func checkRevision(is, want uint64) error {

@@ -106,8 +106,8 @@ func (r *record) putRecord(t *commit.Tx) error {
 	return nil
 }
 
-// schedule sets when the cron fires next after a time.
-func (r *record) schedule(after time.Time) error {
+// setNextTime sets when the cron fires next after a time.
+func (r *record) setNextTime(after time.Time) error {
 	r.Next = time.Time{}
 	s, err := ParseSchedule(r.Schedule, r.TimeZone)
 	if err != nil || r.IsPaused || r.IsDeleted {
