@@ -63,8 +63,8 @@ func (k *Keeper) tryRecord(ctx context.Context, head checkpoint.Head, r *record,
 	})
 }
 
-// fireCron starts the run of a time of the schedule, once: the ids of the run are computed of the cron and
-// the time.
+// fireCron starts the run of a time of the schedule, once: the ids of the run are computed of the
+// cron and the time.
 func (k *Keeper) fireCron(ctx context.Context, head checkpoint.Head, at time.Time) error {
 	r, err := parseRecord(&head)
 	if err != nil {
